@@ -11,7 +11,7 @@ import io
 import json
 import math
 import platform
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -22,8 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from faircal._base.errors import DataError
+from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import atomic_path, existing, write_text
+from faircal._base.registry import did_you_mean
 from faircal._version import __version__
 
 RESULTS, RUN, REPORT = "results.csv", "run.json", "report.html"
@@ -191,6 +192,28 @@ class Results:
 
 
 T = TypeVar("T", bound=tuple[Any, ...])
+
+
+def find_result(rows: Sequence[Result], metric: str, group: str, condition: str) -> Result:
+    """Return the value of an audit that is named, or say what the audit has instead."""
+    metrics: dict[str, None] = {}
+    groups: dict[str, None] = {}
+    conditions: dict[str, None] = {}
+    for row in rows:
+        if row.what == (group, condition, metric):
+            return row
+        metrics[row.metric] = None
+        if row.metric == metric:
+            groups[row.group] = conditions[row.condition] = None
+    if not groups:
+        raise ParameterError(f"the audit has no metric {metric!r}; {did_you_mean(metric, metrics)}")
+    if group not in groups:
+        hint = did_you_mean(group, groups)
+        raise ParameterError(f"the audit has no {metric} of group {group!r}; {hint}")
+    listing = ", ".join(map(repr, conditions))
+    raise ParameterError(
+        f"the audit has no {metric} under condition {condition!r}; it has {listing}"
+    )
 
 
 class Condition(NamedTuple):

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 
 from faircal._base.errors import ParameterError
-from faircal._base.registry import did_you_mean
 from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
 from faircal.evaluation.curves import Curves, ScoreSource, make_curves
 from faircal.metrics import wilson
@@ -26,7 +25,7 @@ from faircal.metrics.intervals import (
     with_reasons,
 )
 from faircal.metrics.measures import RATES, Rankings, at_threshold, measure
-from faircal.metrics.results import GLOBAL, Replicated, Result, as_table
+from faircal.metrics.results import GLOBAL, Replicated, Result, as_table, find_result
 
 #: How intervals are made of pairs that were only counted.
 COUNTED = (
@@ -159,23 +158,9 @@ class Audit:
         return as_table(self.rows)
 
     def _find(self, rows: Sequence[Result], metric: str, group: str, condition: str) -> Result:
-        if metric.endswith("_least_ratio"):  # comes of intervals
-            rows = self.rows
-        for row in rows:
-            if row.what == (group, condition, metric):
-                return row
-        raise ParameterError(self._unknown(metric, group, condition))
-
-    def _unknown(self, metric: str, group: str, condition: str) -> str:
-        metrics = dict.fromkeys(each.metric for each in self.measures)
-        if metric not in metrics:
-            return f"the audit has no metric {metric!r}; {did_you_mean(metric, metrics)}"
-        groups = dict.fromkeys(each.group for each in self.measures if each.metric == metric)
-        if group not in groups:
-            return f"the audit has no {metric} of group {group!r}; {did_you_mean(group, groups)}"
-        conditions = dict.fromkeys(m.condition for m in self.measures if m.metric == metric)
-        listing = ", ".join(map(repr, conditions))
-        return f"the audit has no {metric} under condition {condition!r}; it has {listing}"
+        # Those come of intervals.
+        some = self.rows if metric.endswith("_least_ratio") else rows
+        return find_result(some, metric, group, condition)
 
 
 def _counted_interval(rate: Result, level: float = LEVEL) -> Result:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +24,7 @@ from faircal.evaluation.classes.measuring import (
 from faircal.evaluation.classes.rows import ClassRows
 from faircal.evaluation.curves import CURVES, Curves, write_curves
 from faircal.evaluation.curves import as_table as curves_table
-from faircal.metrics.intervals import LEVEL, Key
+from faircal.metrics.intervals import LEVEL
 from faircal.metrics.intervals.dyadic import FEWEST, Float64
 from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 from faircal.metrics.intervals.unit_noise import UnitNoise, estimates_apart
@@ -34,6 +33,7 @@ from faircal.metrics.results import (
     GLOBAL,
     Result,
     as_table,
+    find_result,
     read_rows,
     versions,
     without_nan,
@@ -153,11 +153,11 @@ class ClassAudit:
         `method` may be left out where there is only one. A value over groups (``top_ks_mean``) has
         `group` ``all``, which need not be said; one of a class the condition ``class=NAME``.
         """
-        rows = self._by_method[self._method(method)]
-        for name in (group, *([ALL] if group == GLOBAL else [])):
-            if (name, condition, metric) in rows:
-                return rows[name, condition, metric]
-        raise ParameterError(_unknown(rows, metric, group, condition))
+        name = self._method(method)
+        rows = [row for row in self.rows if row.method == name]
+        if group == GLOBAL and any(row.what == (ALL, condition, metric) for row in rows):
+            group = ALL
+        return find_result(rows, metric, group, condition)
 
     def difference(
         self,
@@ -187,13 +187,6 @@ class ClassAudit:
                     return row.difference, row.low, row.high
         return one.value - other.value, *UNDEFINED
 
-    @cached_property
-    def _by_method(self) -> dict[str, dict[Key, Result]]:
-        rows: dict[str, dict[Key, Result]] = {method: {} for method in self.methods}
-        for row in self.rows:
-            rows[row.method][row.what] = row
-        return rows
-
     def _method(self, method: str | None) -> str:
         if method is None and len(self.methods) == 1:
             return self.methods[0]
@@ -204,18 +197,6 @@ class ClassAudit:
             hint = did_you_mean(method, self.methods)
             raise ParameterError(f"no method {method!r} in the audit; {hint}")
         return method
-
-
-def _unknown(rows: Mapping[Key, Result], metric: str, group: str, condition: str) -> str:
-    """Say what there is no value of."""
-    metrics = dict.fromkeys(of for _, _, of in rows)
-    if metric not in metrics:
-        return f"no metric {metric!r} in the audit; {did_you_mean(metric, metrics)}"
-    groups = dict.fromkeys(name for name, _, of in rows if of == metric)
-    if group not in groups:
-        return f"no {metric} of group {group!r} in the audit; {did_you_mean(group, groups)}"
-    listing = ", ".join(repr(under) for name, under, of in rows if (name, of) == (group, metric))
-    return f"no {metric} under condition {condition!r}; the audit has {listing}"
 
 
 def audit_classes(
