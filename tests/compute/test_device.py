@@ -19,7 +19,7 @@ from faircal.compute import (  # noqa: E402
     device,
     kmeans,
 )
-from faircal.compute._torch_kmeans import Recorded  # noqa: E402
+from faircal.compute._torch_kernels import Recorded  # noqa: E402
 from faircal.compute.device import TorchEngine, choose_device  # noqa: E402
 from faircal.compute.logistic import logistic_sums  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""Inner products of pairs of rows, and sums of many logistic regressions, on tensors.
+"""Inner products of pairs, sums of many logistic regressions, and recorded steps, on tensors.
 
 Products are one fused kernel on a GPU, written in Triton, which comes with PyTorch for GPUs; else
 rows are gathered first.
@@ -6,11 +6,13 @@ rows are gathered first.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from subprocess import CalledProcessError
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,6 +20,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 Float64 = NDArray[np.float64]
+
+#: PyTorch allows one recording at a time in a process, and all use the same stream.
+_RECORDING = threading.Lock()
 
 #: Numbers that are gathered at a time where there is no fused kernel.
 _GATHERED = 2**24
@@ -186,3 +191,83 @@ class LogisticSums:
 
     def _there(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array).to(self._device)
+
+
+# ------------------------------------------------------------------ recording
+
+
+class Recorded:
+    """A step that is taken many times over the same tensors.
+
+    Parameters
+    ----------
+    step : callable
+        Changes tensors that it holds, in place; reads nothing of the host's that changes, and
+        waits for nothing.
+    device : torch.device
+        A step on the CPU is taken as it is.
+    generator : torch.Generator, optional
+        What the step draws random numbers with: a replay goes on with it.
+    """
+
+    def __init__(
+        self,
+        step: Callable[[], None],
+        device: torch.device,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        self._step, self._device, self._generator = step, device, generator
+        self._graph: torch.cuda.CUDAGraph | None = None
+
+    def take(self, times: int) -> None:
+        """Take the step `times` times."""
+        if self._device.type != "cuda":
+            for _ in range(times):
+                self._step()
+            return
+        with torch.cuda.device(self._device):
+            if self._graph is None and times:
+                self._graph = self._record()
+                times -= 1
+            for _ in range(times):
+                self._graph.replay()  # type: ignore[union-attr]
+
+    def _record(self) -> torch.cuda.CUDAGraph:
+        """Take the step once as it is, so that libraries set themselves up, and record it."""
+        with _RECORDING:
+            room, here = _room(self._device), torch.cuda.current_stream()
+            room.stream.wait_stream(here)
+            with torch.cuda.stream(room.stream):
+                self._step()
+                graph = _record(self._step, room.anchor.pool(), self._generator)
+            here.wait_stream(room.stream)
+        return graph
+
+
+class _Room(NamedTuple):
+    """Where recordings are made; memory stays there as long as one is left, so one always is."""
+
+    stream: torch.cuda.Stream
+    anchor: torch.cuda.CUDAGraph
+
+
+@cache
+def _room(device: torch.device) -> _Room:
+    stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+    with torch.cuda.stream(stream):
+        return _Room(stream, _record(lambda: torch.zeros(1, device=device).add_(1), None))
+
+
+def _record(
+    step: Callable[[], object], pool: Any, generator: torch.Generator | None = None
+) -> torch.cuda.CUDAGraph:
+    graph = torch.cuda.CUDAGraph()
+    if generator is not None:
+        graph.register_generator_state(generator)
+    # torch.cuda.graph() would also empty the allocator, which takes longer than all the rest.
+    graph.capture_begin(pool, capture_error_mode="thread_local")
+    try:
+        step()
+    finally:
+        graph.capture_end()
+    return graph

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -19,9 +20,7 @@ from faircal._base.checkpoints import Checkpoint
 from faircal._base.errors import ParameterError
 from faircal._base.files import digest
 from faircal._base.jobs import Job
-
-#: Steps taken before one is recorded on a GPU: libraries set themselves up in the first ones.
-_WARM_UP = 3
+from faircal.compute._torch_kernels import Recorded
 
 #: Gives the loss of the rows of a batch under "loss", and whatever else is worth showing.
 Losses = Callable[[Tensor], Mapping[str, Tensor]]
@@ -200,7 +199,8 @@ class Stage:
             fused=True,
             capturable=gpu,
         )
-        self._recorders: dict[int, _Recorder] | None = {} if gpu else None
+        #: On a GPU: the batch that a recorded step reads, and the step, by the size of the batch.
+        self._recorded: dict[int, tuple[Tensor, Recorded]] = {}
         self._sums: dict[str, Tensor] = {}
         session.add(self)
 
@@ -258,13 +258,16 @@ class Stage:
             total.zero_()
         order = torch.randperm(self.rows, generator=session.generator, device=session.device)
         for batch in torch.split(order, min(self.batch_size, self.rows)):
-            if self._recorders is None:
+            if session.device.type != "cuda":
                 self.step(batch)
-            else:  # one for full batches, one for the last of an epoch
-                size = len(batch)
-                if size not in self._recorders:
-                    self._recorders[size] = _Recorder(self, size)
-                self._recorders[size].step(batch)
+                continue
+            if len(batch) not in self._recorded:  # one for full batches, one for an epoch's last
+                here = torch.zeros_like(batch)
+                step = Recorded(partial(self.step, here), session.device, session.generator)
+                self._recorded[len(batch)] = here, step
+            here, step = self._recorded[len(batch)]
+            here.copy_(batch)
+            step.take(1)
         means = {key: float(total) / self.rows for key, total in self._sums.items()}
         if not np.isfinite(means["loss"]):
             raise ParameterError(
@@ -275,8 +278,7 @@ class Stage:
 
     def forget(self) -> None:
         """Let go of recorded steps."""
-        if self._recorders is not None:
-            self._recorders.clear()
+        self._recorded.clear()
 
     def step(self, batch: Tensor) -> None:
         """Move the parameters, and nothing else, down the loss of the rows `batch`."""
@@ -299,39 +301,6 @@ class Stage:
         losses = self.session.losses.get(self.name, {})
         label = ", ".join(f"{key} {value:.4g}" for key, value in losses.items())
         self.session.job.progress(self.name, done, self.epochs * self.runs, label)
-
-
-class _Recorder:
-    """Replays a stage's step on a GPU: one launch in place of hundreds."""
-
-    def __init__(self, stage: Stage, size: int) -> None:
-        self._stage = stage
-        self._graph: torch.cuda.CUDAGraph | None = None
-        self._batch = torch.zeros(size, dtype=torch.int64, device=stage.session.device)
-        self._stream = torch.cuda.Stream(stage.session.device)  # type: ignore[no-untyped-call]
-        self._steps = 0
-
-    def step(self, batch: Tensor) -> None:
-        """Take a step: the first few as they are, the others recorded."""
-        self._batch.copy_(batch)
-        if self._graph is None and self._steps < _WARM_UP:
-            self._warm_up()
-            return
-        if self._graph is None:
-            self._graph = torch.cuda.CUDAGraph()
-            self._graph.register_generator_state(self._stage.session.generator)
-            with torch.cuda.graph(
-                self._graph, stream=self._stream, capture_error_mode="thread_local"
-            ):
-                self._stage.step(self._batch)
-        self._graph.replay()
-
-    def _warm_up(self) -> None:
-        self._steps += 1
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
-            self._stage.step(self._batch)
-        torch.cuda.current_stream().wait_stream(self._stream)
 
 
 #: One training at a time on a GPU: recording a step allows no other work beside it.
