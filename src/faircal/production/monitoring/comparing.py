@@ -41,10 +41,25 @@ _ROUNDS = 4
 
 
 class Exceedance(NamedTuple):
-    """A distance, less what chance brings, and the chance of such a one at the tolerance."""
+    """How far use is from calibration.
+
+    Attributes
+    ----------
+    distance : float
+        Less what chance brings.
+    p_value : float
+        The chance of such a one at the tolerance.
+    sufficient : bool
+        False where a handful of people makes up all pairs: nothing can be said then.
+    observed, expected : ndarray of shape (B,)
+        Shares in use and in calibration, where those were compared.
+    """
 
     distance: float
     p_value: float
+    sufficient: bool = True
+    observed: Float64 = np.zeros(0)
+    expected: Float64 = np.zeros(0)
 
 
 def exceedance(
@@ -125,19 +140,6 @@ class Reference:
         return imposter.mixed(of_genuine, genuine)
 
 
-class WindowComparison(NamedTuple):
-    """How far a window is from calibration, and the shares observed and expected.
-
-    It is not `sufficient` where a handful of people makes up all pairs: nothing can be said then.
-    """
-
-    distance: float
-    p_value: float
-    observed: Float64
-    expected: Float64
-    sufficient: bool
-
-
 class _ScoreFit(NamedTuple):
     """The share of genuine pairs that fits scores best, and a metric that does not depend on it."""
 
@@ -199,12 +201,24 @@ class UseWindow:
         everything = self.tables["all_scores"].pairs.sum()
         return name == "scores" or bool(2 * self.tables[name].pairs.sum() >= everything)
 
-    def compare(self, name: str) -> WindowComparison:
+    def compare(self, name: str) -> Exceedance:
         """Compare ``scores``, ``clusters`` or ``outside``."""
-        compared: WindowComparison = getattr(self, f"_{name}")()
-        return compared
+        if name == "scores":
+            return self._scores()
+        observed = self.tables[name].shares()
+        expected = self.reference.mixed(name, self.share_genuine)
+        if name == "outside":
+            compared = self._distance(name, observed, expected, np.array([[0.0, 1.0]]))
+            if observed.share[1] > expected.share[1]:
+                return compared
+            return compared._replace(distance=0.0, p_value=1.0)  # fewer is no fault
+        # Half the relative change of a region's share, root mean square over images: the total
+        # variation, where all change alike.
+        least = _TINY / len(expected.share)
+        by = np.diag(0.5 / np.sqrt(np.maximum(expected.share, least)))
+        return self._distance(name, observed, expected, by)
 
-    def _scores(self) -> WindowComparison:
+    def _scores(self) -> Exceedance:
         """Compare with genuine and imposter pairs of calibration, mixed as fits best.
 
         The distance is that between distribution functions, root mean square over pairs. Scores
@@ -219,31 +233,7 @@ class UseWindow:
             compared.append(way._replace(p_value=min(way.p_value / part, 1.0)))
         return min(compared, key=lambda way: way.p_value)
 
-    def _clusters(self) -> WindowComparison:
-        """Compare regions' shares of images.
-
-        The distance is half the relative change of a region's share, root mean square over images:
-        the total variation, where all change alike.
-        """
-        expected = self.reference.mixed("clusters", self.share_genuine)
-        least = _TINY / len(expected.share)
-        by = np.diag(0.5 / np.sqrt(np.maximum(expected.share, least)))
-        observed = self.tables["clusters"].shares()
-        return self._distance("clusters", observed, expected, by)
-
-    def _outside(self) -> WindowComparison:
-        """Compare the share of images outside; fewer than in calibration is no fault."""
-        expected = self.reference.mixed("outside", self.share_genuine)
-        observed = self.tables["outside"].shares()
-        by = np.array([[0.0, 1.0]])
-        compared = self._distance("outside", observed, expected, by)
-        if observed.share[1] > expected.share[1]:
-            return compared
-        return compared._replace(distance=0.0, p_value=1.0)
-
-    def _distance(
-        self, name: str, observed: Shares, expected: Shares, by: Float64
-    ) -> WindowComparison:
+    def _distance(self, name: str, observed: Shares, expected: Shares, by: Float64) -> Exceedance:
         """Compare shares by the length of ``by @ (observed − expected)``."""
         population = self.reference.population
         mine, theirs = observed.covariance(by), expected.covariance(by)
@@ -256,8 +246,7 @@ class UseWindow:
             (theirs, max(expected.freedom, 1.0)),
         )
         limit = TOLERANCES["scores" if name in _WAYS else name]
-        distance, p_value = exceedance(by @ (observed.share - expected.share), parts, limit)
-        sufficient = min(observed.freedom, expected.freedom) >= FEWEST_BUCKETS - 1
-        return WindowComparison(
-            distance, p_value if sufficient else 1.0, observed.share, expected.share, sufficient
-        )
+        compared = exceedance(by @ (observed.share - expected.share), parts, limit)
+        if min(observed.freedom, expected.freedom) < FEWEST_BUCKETS - 1:
+            compared = compared._replace(p_value=1.0, sufficient=False)
+        return compared._replace(observed=observed.share, expected=expected.share)

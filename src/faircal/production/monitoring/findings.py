@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.special import expit
 
 from faircal.production.monitoring import calibration
-from faircal.production.monitoring.comparing import TOLERANCES
+from faircal.production.monitoring.comparing import TOLERANCES, Exceedance
 from faircal.production.monitoring.windows import CountedWindow
 
 if TYPE_CHECKING:
@@ -107,14 +107,8 @@ _CAVEATS = {
 }
 
 
-class _Look(NamedTuple):
-    """What a look at a window comes to."""
-
-    statistic: float
-    p_value: float
-    sufficient: bool
-    words: str
-    details: dict[str, Any]
+#: What a look at a window comes to, in numbers and words, and details.
+_Look = tuple[Exceedance, str, dict[str, Any]]
 
 
 def finding(name: Name, window: CountedWindow | None, watch: Watch) -> Finding:
@@ -124,13 +118,13 @@ def finding(name: Name, window: CountedWindow | None, watch: Watch) -> Finding:
         words = _why_nothing(name, watch)
         return Finding(name, _TITLES[name], nan, nan, nan, False, False, words, {})
     on_labels = name == "calibration"
-    look = _at_labels(window) if on_labels else _at_pairs(name, window, watch)
+    compared, words, details = _at_labels(window) if on_labels else _at_pairs(name, window, watch)
     unit = "labels" if on_labels else "pairs"
-    beyond = look.statistic > look.details["tolerance"]
+    beyond = compared.distance > details["tolerance"]
     span = f"{unit} {window.end - window.length + 1:,} to {window.end:,}"
     if window.alarm:
         front = f"Alarm at {span}: "
-    elif not look.sufficient:
+    elif not compared.sufficient:
         front = f"Too few people in {span} to tell: "
     else:
         front = f"{'Moved, not surely' if beyond else 'Quiet'}; last look at {span}: "
@@ -139,13 +133,13 @@ def finding(name: Name, window: CountedWindow | None, watch: Watch) -> Finding:
     return Finding(
         name,
         _TITLES[name],
-        look.statistic,
-        look.p_value,
+        compared.distance,
+        compared.p_value,
         window.level(name, watch.false_alarms),
         window.alarm,
-        look.sufficient,
-        f"{front}{look.words}{chance}",
-        {**ends, **look.details},
+        compared.sufficient,
+        f"{front}{words}{chance}",
+        {**ends, **details},
     )
 
 
@@ -197,7 +191,7 @@ def _at_pairs(name: Name, window: CountedWindow, watch: Watch) -> _Look:
             f"{observed[1]:.2%} of images lie further from every cluster than those of calibration "
             f"did; {expected[1]:.2%} were expected, {limit:.2%} more are tolerated"
         )
-    return _Look(distance, compared.p_value, compared.sufficient, words, details)
+    return compared, words, details
 
 
 def _at_labels(window: CountedWindow) -> _Look:
@@ -230,7 +224,7 @@ def _at_labels(window: CountedWindow) -> _Look:
         f"{fitted.slope:.2f} ± {errors[1]:.2f} times those shown fit best (1 is right); "
         f"{share:.2%} of labels are genuine" + (f". {remedy}" if remedy else "")
     )
-    return _Look(*compared, True, words, details)
+    return compared, words, details
 
 
 def _remedy(intercept: float, slope: float) -> str:
