@@ -217,13 +217,6 @@ class ScoreCounts:
             max(self.greatest, other.greatest),
         )
 
-    def take(self, sets: npt.ArrayLike) -> ScoreCounts:
-        """Return the counts of some sets, in the given order; −1 is a set of nothing yet."""
-        rows = np.asarray(sets, np.intp)
-        some = (rows >= 0)[:, None, None]
-        count, total = (np.where(some, of[rows], 0) for of in (self._count, self._total))
-        return ScoreCounts(self.edges, count, total, self.least, self.greatest)
-
     def means(self, k: int) -> FilledBins:
         """Return the bins of set `k` that hold something, with the mean scores by label."""
         filled = np.flatnonzero(self._count[k].any(axis=1))
@@ -357,27 +350,3 @@ def fine_edges(low: float, high: float, also: npt.ArrayLike = ()) -> FloatArray:
     ends = [low, np.nextafter(low, np.inf), high, np.nextafter(high, np.inf)]
     half = np.concatenate([uniform[uniform <= 0.5], tail]) * width
     return np.unique(np.concatenate([low + half, high - half, ends, np.ravel(also)]))
-
-
-def marks_of(sample: npt.ArrayLike, most: int = 8192) -> FloatArray:
-    """Return edges that cut a sample of scores into parts of equal size, and set ties apart.
-
-    However scores are spread, bins between such edges hold few of them: a few that are far away
-    from the others, or thousands within a millionth of the range, do no harm.
-
-    Parameters
-    ----------
-    sample : array-like of float
-    most : int
-        About so many edges, and as many more for values that occur more than once.
-
-    Examples
-    --------
-    >>> marks_of([0.1, 0.2, 0.2, 1e9])[:2], len(marks_of([0.1, 0.2, 0.2, 1e9]))
-    (array([0.1, 0.2]), 4)
-    """
-    values, counts = np.unique(np.asarray(sample, np.float64), return_counts=True)
-    ranks = np.linspace(0, len(values) - 1, min(len(values), most)).astype(np.intp)
-    often = np.argsort(-counts, kind="stable")[: most // 2]
-    tied = values[often[counts[often] > 1]]
-    return np.unique(np.concatenate([values[ranks], tied, np.nextafter(tied, np.inf)]))

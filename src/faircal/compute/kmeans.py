@@ -198,11 +198,10 @@ def _draws(
 
 def _start(points: Float32, squares: Float32, n_clusters: int, rng: np.random.Generator) -> Float32:
     """Return the points to start with, shape (K, d)."""
-
-    def sample_of(rows: Rows | slice) -> _CandidatesInMemory:
-        return _CandidatesInMemory(points[rows], squares[rows])
-
-    return points[starting_rows(len(points), n_clusters, rng, sample_of)]
+    chosen = starting_rows(
+        len(points), n_clusters, rng, lambda rows: _CandidatesInMemory(points[rows], squares[rows])
+    )
+    return points[chosen]
 
 
 class _CandidatesInMemory:
