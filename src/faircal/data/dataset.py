@@ -284,18 +284,18 @@ class Dataset:
 
     def reduce(
         self,
-        start: Callable[[], Any],
+        start: Callable[[], T],
         columns: Collection[str] | None = None,  # noqa: ARG002
         *,
         progress: Callable[[int, int], None] | None = None,
         kept: Any = None,  # noqa: ARG002
-    ) -> Any:
-        """Add all pairs at once to a tally; see `faircal.data.PairParts.reduce`."""
-        tally = start()
+    ) -> T:
+        """Add all pairs at once to a tally; see `StoredPairs.reduce`."""
+        tally: Any = start()
         tally.add(self)
         if progress is not None:
             progress(len(self), len(self))
-        return tally
+        return tally  # type: ignore[no-any-return]
 
     # --------------------------------------------------------------- derived
 

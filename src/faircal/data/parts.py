@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,92 +54,6 @@ class KeptTally(Protocol[C]):
 
     def keep(self, tally: C, done: int, *, now: bool = False) -> None:
         """Keep what was counted of the first `done` pairs, if it is time to, or `now`."""
-
-
-class PairParts(Protocol):
-    """Pairs that can be gone through: a `Dataset`, a `PairStream`, a `SparkPairs`.
-
-    Fits, audits and the rest are written once, against this; the three differ in who calls a
-    tally: this thread with all pairs, this thread part by part, or the workers of a cluster.
-    """
-
-    def __len__(self) -> int: ...
-
-    @property
-    def name(self) -> str:
-        """Shown in tables and reports."""
-
-    @property
-    def feature(self) -> str:
-        """The feature in use."""
-
-    @property
-    def where(self) -> str:
-        """Where the data is, for messages."""
-
-    @property
-    def provenance(self) -> Mapping[str, Any]:
-        """What ``dataset.json`` said, where there was one."""
-
-    @property
-    def score_range(self) -> Range:
-        """The range of scores."""
-
-    @property
-    def images(self) -> Images | None:
-        """What is known of the images; of a score table None, or the sides of its pairs."""
-
-    @property
-    def has_images(self) -> bool:
-        """Whether images are known: in a score table each side of a pair stands for its own."""
-
-    @property
-    def embeddings(self) -> Embeddings | None:
-        """The embeddings of the feature in use; None where there are only scores."""
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The names of the attributes."""
-
-    @property
-    def default_attribute(self) -> str | None:
-        """The attribute, or several crossed, that makes groups when none is named."""
-
-    def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
-        """Return the groups of `attribute` in all pairs, in order."""
-
-    def fingerprint(self) -> str:
-        """Return what tells whether this is the same data as another time."""
-
-    def head(self) -> Dataset:
-        """Return some of the pairs, which tell what all come with."""
-
-    def parts(
-        self, start: int = 0, columns: Collection[str] | None = None
-    ) -> Generator[Dataset, None, None]:
-        """Yield the pairs from number `start` on, a part at a time."""
-
-    def reduce(
-        self,
-        start: Callable[[], T],
-        columns: Collection[str] | None = None,
-        *,
-        progress: PartProgress | None = None,
-        kept: KeptTally[T] | None = None,
-    ) -> T:
-        """Return what `start()`, a tally of nothing yet, comes to when all pairs were added.
-
-        Parameters
-        ----------
-        start : callable
-            Gives a tally; on a cluster it travels, and is called for each of its tasks.
-        columns : collection of str, optional
-            What is needed besides scores, of ``genuine``, ``fold``, ``probability``, ``identity``
-            and the attributes of a score table; everything unless told.
-        progress : callable, optional
-        kept : KeptTally, optional
-            Lets a stream go on after an interruption; the others have no use for it.
-        """
 
 
 class OccurringGroups:
@@ -192,7 +106,7 @@ def combinations(columns: Sequence[Column]) -> set[Names]:
 
 
 class StoredPairs(ABC):
-    """Pairs that are not in memory: what is known of them without reading them all.
+    """Pairs that are not in memory: what is known of them, and ways to go through them all.
 
     Attributes
     ----------
@@ -348,8 +262,49 @@ class StoredPairs(ABC):
         """The folds that occur, in order."""
 
     @abstractmethod
-    def reduce(self, start: Callable[[], T], columns: Collection[str] | None = None) -> T:
-        """Return what `start()`, a tally of nothing yet, comes to when all pairs were added."""
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def score_range(self) -> Range:
+        """The range of scores."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Return what tells whether this is the same data as another time."""
+
+    @abstractmethod
+    def head(self) -> Dataset:
+        """Return some of the pairs, which tell what all come with."""
+
+    @abstractmethod
+    def parts(
+        self, start: int = 0, columns: Collection[str] | None = None
+    ) -> Generator[Dataset, None, None]:
+        """Yield the pairs from number `start` on, a part at a time."""
+
+    @abstractmethod
+    def reduce(
+        self,
+        start: Callable[[], T],
+        columns: Collection[str] | None = None,
+        *,
+        progress: PartProgress | None = None,
+        kept: KeptTally[T] | None = None,
+    ) -> T:
+        """Return what `start()`, a tally of nothing yet, comes to when all pairs were added.
+
+        Parameters
+        ----------
+        start : callable
+            Gives a tally; on a cluster it travels, and is called for each of its tasks.
+        columns : collection of str, optional
+            What is needed besides scores, of ``genuine``, ``fold``, ``probability``, ``identity``
+            and the attributes of a score table; everything unless told.
+        progress : callable, optional
+        kept : KeptTally, optional
+            Lets a stream go on after an interruption; a cluster has no use for it.
+        """
 
     @abstractmethod
     def _all_folds(self, source: FolderParts | TableParts) -> Self:
@@ -360,3 +315,9 @@ class StoredPairs(ABC):
 
     @abstractmethod
     def _with_fold(self, fold: str, keep: bool) -> Self: ...
+
+
+#: Pairs that can be gone through by ``parts()`` and ``reduce(start)``. Fits, audits and the rest
+#: are written once, against these; who calls a tally differs: this thread with all pairs
+#: (`Dataset`) or part by part (`PairStream`), or the workers of a cluster (`SparkPairs`).
+PairParts: TypeAlias = Dataset | StoredPairs

@@ -265,7 +265,7 @@ class PairStream(StoredPairs):
         progress: PartProgress | None = None,
         kept: KeptTally[T] | None = None,
     ) -> T:
-        """Add all parts, one after the other, to one tally; see `PairParts.reduce`."""
+        """Add all parts, one after the other, to one tally; see `StoredPairs.reduce`."""
         tally, done = start(), 0
         if kept is not None:
             done = kept.restore(tally)

@@ -45,31 +45,6 @@ EMBEDDING_WAYS = ("auto", "map", "send")
 MOST_SENT = 1 << 30
 
 
-@dataclass(frozen=True)
-class ReadingOptions:
-    """How data is read; see `open_pairs`."""
-
-    features: tuple[str, ...] | None
-    normalize: bool
-    limits: Range | None
-    embeddings: str
-
-    @classmethod
-    def of(
-        cls,
-        features: Sequence[str] | None,
-        normalize: bool,
-        score_range: Range | None,
-        embeddings: str,
-    ) -> ReadingOptions:
-        """Check what was asked for."""
-        if embeddings not in EMBEDDING_WAYS:
-            hint = did_you_mean(embeddings, EMBEDDING_WAYS)
-            raise ParameterError(f"embeddings: unknown way {embeddings!r}; {hint}")
-        limits = None if score_range is None else check_range(score_range)
-        return cls(tuple(features) if features else None, normalize, limits, embeddings)
-
-
 def open_pairs(
     spark: SparkSession,
     path: str | Path,
@@ -97,17 +72,16 @@ def open_pairs(
         the workers see the folder; else sent, up to 1 GB.
     """
     require()
-    source = existing(path)
-    how = ReadingOptions.of(features, normalize, score_range, embeddings)
+    source, limits = existing(path), _limits(score_range, embeddings)
+    mark = _mark(source, f"{features}\0{normalize}\0{limits}\0")
     if is_table(source):
         frame, n_rows = read_frame(spark, source, numbered=True)
-        mark = _mark(source, how)
-        return _with_table(frame, how, source.stem, str(source), mark, n_rows)
+        return _with_table(frame, features, limits, source.stem, str(source), mark, n_rows)
     find_table(source, "images")  # else it is no dataset folder, whatever is in it
     file = find_table(source, "pairs")
     frame, _ = read_frame(spark, file)
-    images = _folder_of(spark, source, str(file), how)
-    return _with_images(frame, images, how, str(file), _mark(source, how))
+    mapped = MappedParts.read(source.resolve(), features, normalize, limits, str(file))
+    return _with_images(frame, _as_reached(spark, mapped, embeddings), mark)
 
 
 def pairs_of(
@@ -136,14 +110,22 @@ def pairs_of(
         For tables and messages.
     """
     require()
-    how = ReadingOptions.of(features, normalize, score_range, embeddings)
-    mark = str(frame.semanticHash())
+    limits, mark = _limits(score_range, embeddings), str(frame.semanticHash())
     if templates is None:
-        return _with_table(frame, how, name, name, mark, n_rows=0)
+        return _with_table(frame, features, limits, name, name, mark, n_rows=0)
     if isinstance(templates, Dataset):
-        return _with_images(frame, _images_of(templates), how, name, mark)
-    images = _folder_of(frame.sparkSession, existing(templates), name, how)
-    return _with_images(frame, images, how, name, mark)
+        return _with_images(frame, _images_of(templates, name, limits), mark)
+    folder = existing(templates).resolve()
+    mapped = MappedParts.read(folder, features, normalize, limits, name)
+    return _with_images(frame, _as_reached(frame.sparkSession, mapped, embeddings), mark)
+
+
+def _limits(score_range: Range | None, embeddings: str) -> Range | None:
+    """Return where scores must lie; check how workers are to get at embeddings."""
+    if embeddings not in EMBEDDING_WAYS:
+        hint = did_you_mean(embeddings, EMBEDDING_WAYS)
+        raise ParameterError(f"embeddings: unknown way {embeddings!r}; {hint}")
+    return None if score_range is None else check_range(score_range)
 
 
 # ------------------------------------------------------------------ images
@@ -200,17 +182,16 @@ def _sent(parts: FolderParts) -> FolderParts:
     return FolderParts(**{**held, "embeddings": inside})
 
 
-def _images_of(data: Dataset) -> FolderParts:
+def _images_of(data: Dataset, table: str, limits: Range | None) -> FolderParts:
     """Return the images and vectors of a dataset in memory."""
     features = {n: f.embeddings for n, f in data.features.items() if f.embeddings is not None}
-    held = data.images, features, data.name, data.where, "pairs", data.score_range, data.provenance
+    held = data.images, features, data.name, data.where, table, limits, data.provenance
     return _sent(FolderParts(*held))
 
 
-def _folder_of(spark: SparkSession, folder: Path, table: str, how: ReadingOptions) -> FolderParts:
+def _as_reached(spark: SparkSession, mapped: MappedParts, embeddings: str) -> FolderParts:
     """Return the images of a folder, as the workers are to get at them."""
-    mapped = MappedParts.read(folder.resolve(), how.features, how.normalize, how.limits, table)
-    way = _way(spark, mapped) if how.embeddings == "auto" else how.embeddings
+    way = _way(spark, mapped) if embeddings == "auto" else embeddings
     return mapped if way == "map" else _sent(mapped)
 
 
@@ -251,13 +232,12 @@ def _looker(folder: str) -> Any:
     return look
 
 
-def _with_images(
-    frame: DataFrame, images: FolderParts, how: ReadingOptions, table: str, mark: str
-) -> SparkPairs:
-    require_columns(_names(frame), ("left", "right"), table)
-    scores = "score" in frame.columns
+def _with_images(frame: DataFrame, images: FolderParts, mark: str) -> SparkPairs:
+    names, table = _names(frame), images.table
+    require_columns(names, ("left", "right"), table)
+    scores = images.score_columns(names.names)
     join_scores(images.embeddings, np.empty(0) if scores else None, table)  # one of them, clearly
-    score_range = _range(frame, ["score"], how.limits, table) if scores else COSINE_RANGE
+    score_range = _range(frame, scores, images.limits, table) if scores else COSINE_RANGE
     feature = next(iter(images.features))
     return SparkPairs(frame, PartReader(images, score_range, feature, _text_folds(frame)), mark)
 
@@ -266,14 +246,19 @@ def _with_images(
 
 
 def _with_table(
-    frame: DataFrame, how: ReadingOptions, name: str, where: str, mark: str, n_rows: int
+    frame: DataFrame,
+    features: Sequence[str] | None,
+    limits: Range | None,
+    name: str,
+    where: str,
+    mark: str,
+    n_rows: int,
 ) -> SparkPairs:
-    layout = ScoreColumns.of(_names(frame), how.features, where)
-    score_range = _range(frame, layout.scores, how.limits, where)
-    table = TableParts(layout, name, where, how.limits, n_rows)
-    return SparkPairs(
-        frame, PartReader(table, score_range, layout.scores[0], _text_folds(frame)), mark
-    )
+    layout = ScoreColumns.of(_names(frame), features, where)
+    score_range = _range(frame, layout.scores, limits, where)
+    table = TableParts(layout, name, where, limits, n_rows)
+    reader = PartReader(table, score_range, layout.scores[0], _text_folds(frame))
+    return SparkPairs(frame, reader, mark)
 
 
 def _names(frame: DataFrame) -> pa.Schema:
@@ -309,12 +294,12 @@ def _range(frame: DataFrame, names: Sequence[str], limits: Range | None, where: 
     return ends["low"], ends["high"]
 
 
-def _mark(source: Path, how: ReadingOptions) -> str:
+def _mark(source: Path, how: str) -> str:
     """Return a hash of how the data is read, and of what tells whether a file was changed."""
     files = [path for path in source.rglob("*") if path.is_file()] if source.is_dir() else [source]
 
     def feed(update: Any) -> None:
-        update(f"{how.features}\0{how.normalize}\0{how.limits}\0".encode())
+        update(how.encode())
         for path in sorted(files):
             update(stamp(path))
 

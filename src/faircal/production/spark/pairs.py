@@ -209,7 +209,7 @@ class SparkPairs(StoredPairs):
         progress: PartProgress | None = None,
         kept: KeptTally[T] | None = None,  # noqa: ARG002
     ) -> T:
-        """Have the workers add parts to tallies, and add these up; see `PairParts.reduce`.
+        """Have the workers add parts to tallies, and add these up; see `StoredPairs.reduce`.
 
         There is no checkpoint: what a lost worker had counted is counted again by another.
         """
