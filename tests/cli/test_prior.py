@@ -69,7 +69,6 @@ class TestGivenShare:
     def test_another_share_does_not_go_on(self, world, run_here, monkeypatch, interrupt_at):
         fitted_at(0.25)
         monkeypatch.setattr("faircal.data.Dataset.BATCH", 10)
-        monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
         with monkeypatch.context() as patch:
             interrupt_at(patch, "score", 100)
             assert run_here(words("--prior", 0.1)).code != 0

@@ -30,7 +30,6 @@ KEEP = ["--keep", "genuine,fold,ethnicity"]
 def small(monkeypatch):
     """Parts of 10 pairs, segments of 30: the 132 pairs of the world make five."""
     monkeypatch.setattr("faircal.data.Dataset.BATCH", 10)
-    monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
 
 
 def words(out, *more, model="faircal.faircal", data="faces"):
@@ -147,7 +146,7 @@ def interrupted(monkeypatch, run_here, at, *more):
 def test_an_interrupted_run_goes_on(suffix, world, run_here, small, monkeypatch):
     assert run_here(words(f"whole.{suffix}", *KEEP)).code == 0
     said = interrupted(monkeypatch, run_here, 7, *words(f"s.{suffix}", *KEEP))
-    assert said == "faircal: interrupted; 60 pairs are kept, --resume goes on from there"
+    assert said == "faircal: interrupted; 70 pairs are kept, --resume goes on from there"
     assert not Path(f"s.{suffix}").exists()
     done = run_here(words(f"s.{suffix}", *KEEP))
     assert done.code == 2
@@ -159,7 +158,7 @@ def test_an_interrupted_run_goes_on(suffix, world, run_here, small, monkeypatch)
 
 
 def test_an_early_interruption_keeps_nothing(world, run_here, small, monkeypatch):
-    said = interrupted(monkeypatch, run_here, 2, *words("s.parquet"))
+    said = interrupted(monkeypatch, run_here, 0, *words("s.parquet"))
     assert said == "faircal: interrupted; nothing is written"
     assert {"s.parquet", "s.parquet.parts"}.isdisjoint(files())
 
@@ -174,7 +173,7 @@ def test_only_the_rest_is_scored(world, run_here, small, monkeypatch):
 
     monkeypatch.setattr(Method, "apply", counting)
     assert run_here(words("s.parquet", "--resume")).code == 0
-    assert sum(scored) == 132 - 60
+    assert sum(scored) == 132 - 70
 
 
 @pytest.mark.parametrize("fold", [1, 2])
@@ -237,7 +236,7 @@ def test_killed_in_the_middle(suffix, where, world, run_here, small):
     assert run_here(words(f"whole.{suffix}", *KEEP)).code == 0
     patched = {
         "scoring": "methods.Method, 'apply'",
-        "writing": "production.scoring.run.PartWriter, 'write'",
+        "writing": "production.scoring.run.pq, 'write_table'",
     }
     killed = python(
         f"""
@@ -245,13 +244,13 @@ def test_killed_in_the_middle(suffix, where, world, run_here, small):
         import faircal.workflows.score, faircal.methods, faircal.production.scoring.run
         from faircal.cli.main import main
 
-        faircal.data.Dataset.BATCH, faircal.production.scoring.run.PART = 10, 30
+        faircal.data.Dataset.BATCH = 10
         place = faircal.{patched[where].split(",")[0]}
         work, calls = getattr(place, {patched[where].split(",")[1]}), []
 
-        def killing(*given):
+        def killing(*given, **more):
             calls.append(1)
-            done = work(*given)
+            done = work(*given, **more)
             if len(calls) == 8:
                 os.kill(os.getpid(), signal.SIGKILL)
             return done
@@ -279,7 +278,7 @@ def test_no_room(suffix, world, run_here, small):
         import faircal.workflows.score, faircal.production.scoring.run
         from faircal.cli.main import main
 
-        faircal.data.Dataset.BATCH, faircal.production.scoring.run.PART = 10, 30
+        faircal.data.Dataset.BATCH = 10
         resource.setrlimit(resource.RLIMIT_FSIZE, ({size - 1}, {size - 1}))
         main({words(f"s.{suffix}", *KEEP)!r})
         """,
@@ -331,7 +330,7 @@ def test_memory_does_not_grow_with_the_pairs(suffix, tmp_path):
             import faircal.workflows.score, faircal.data.long_tables, faircal.production.scoring.run
             from faircal.cli.main import main
 
-            faircal.data.Dataset.BATCH, faircal.production.scoring.run.PART = 1 << 16, 1 << 19
+            faircal.data.Dataset.BATCH = 1 << 16
             faircal.data.long_tables.BLOCK = 1 << 20
             try:
                 main(["score", "m.faircal", "faces{n_pairs}", "--out", "s{n_pairs}.parquet"])

@@ -32,7 +32,6 @@ def full(world):
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr("faircal.data.Dataset.BATCH", 10)
-    monkeypatch.setattr("faircal.production.scoring.run.PART", 30)
 
 
 def words(out, *more, model="full.faircal", data="faces"):

@@ -9,7 +9,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from faircal.production.scoring.run import PartWriter, join_parts, rows_of
+from faircal.production.scoring.run import join_parts, parquet_options, rows_of
 
 
 def table(start, rows):
@@ -31,11 +31,8 @@ def parts(tmp_path):
     """Two parts as we write them, and one as others do."""
     paths = [tmp_path / f"part-{number}.parquet" for number in range(3)]
     for path, start, rows in zip(paths, (0, 7), (7, 40), strict=False):
-        writer = PartWriter(path, table(0, 1).schema)
-        for first in range(start, start + rows, 6):
-            writer.write(table(first, min(6, start + rows - first)))
-        assert not path.exists()
-        writer.close()
+        part = table(start, rows)
+        pq.write_table(part, path, row_group_size=6, **parquet_options(part.schema))
     pq.write_table(table(47, 12), paths[2], row_group_size=5, compression="zstd")
     return paths
 
@@ -57,10 +54,3 @@ def test_joined_as_csv(parts, tmp_path):
     join_parts(parts, tmp_path / "joined", ".csv")
     pacsv.write_csv(table(0, 59), tmp_path / "at once")
     assert (tmp_path / "joined").read_bytes() == (tmp_path / "at once").read_bytes()
-
-
-def test_nothing_is_left_of_what_is_abandoned(tmp_path):
-    writer = PartWriter(tmp_path / "part", table(0, 1).schema)
-    writer.write(table(0, 10))
-    writer.abandon()
-    assert list(tmp_path.iterdir()) == []

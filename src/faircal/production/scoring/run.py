@@ -13,7 +13,7 @@ import json
 import re
 import shutil
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,7 +22,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import output_folder, write_text
+from faircal._base.files import atomic_path, output_folder, write_text
 from faircal._base.jobs import Progress, silent
 from faircal._base.registry import short
 from faircal.data import PairParts
@@ -30,9 +30,6 @@ from faircal.data.stream import ahead
 from faircal.methods import Method
 from faircal.methods.prior import Shift
 from faircal.production.scoring.table import Adding, score_part
-
-#: Pairs in a part.
-PART = 1 << 22
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 #: The file that parts are put together in.
@@ -46,16 +43,13 @@ class ScoredOutput:
     Attributes
     ----------
     pairs : int
-        How many are written, in whole parts and in the one begun.
-    kept : int
-        How many are in whole parts: ``--resume`` goes on from there.
+        How many are written: ``--resume`` goes on from there.
     """
 
     def __init__(self, out: Path) -> None:
         self._out = out
         self._parts: list[Path] = []
-        self._writer: PartWriter | None = None
-        self.pairs = self.kept = 0
+        self.pairs = 0
 
     @classmethod
     @contextmanager
@@ -66,12 +60,15 @@ class ScoredOutput:
         data is at fault: it must change, and then they are worth nothing.
         """
         folder, output = parts_of(out), cls(out)
-        _check_resumable(out, about, resume)
+        _check_folder(folder, resume)
         with _writable(output):
             output_folder(folder)
             with _locked(folder / "run.lock", out):
+                _check_resumable(folder, about, resume)
                 try:
-                    output._find_parts()
+                    # Up to the first part that is missing or damaged.
+                    output._parts = _whole_parts(folder)
+                    output.pairs = sum(map(rows_of, output._parts))
                     write_text(folder / "run.json", json.dumps({"about": dict(about)}, indent=2))
                     yield output
                     output._finish()
@@ -81,29 +78,15 @@ class ScoredOutput:
             shutil.rmtree(folder)
 
     def write(self, table: pa.Table) -> None:
-        """Append scored pairs."""
-        if self._writer is None:
-            path = parts_of(self._out) / f"part-{len(self._parts):06d}.parquet"
-            self._writer = PartWriter(path, table.schema)
-            self._parts.append(path)
-        self._writer.write(table)
+        """Append scored pairs: they are a part of their own, which appears when it is whole."""
+        path = parts_of(self._out) / f"part-{len(self._parts):06d}.parquet"
+        # Python's own file: its errors say what is wrong, such as a disk that is full.
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            pq.write_table(table, file, row_group_size=ROW_GROUP, **parquet_options(table.schema))
+        self._parts.append(path)
         self.pairs += len(table)
-        if self.pairs - self.kept >= PART:
-            self._end_part()
-
-    def _end_part(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-            self.kept = self.pairs
-
-    def _find_parts(self) -> None:
-        """Find the whole parts of an earlier run, up to the first that is missing or damaged."""
-        self._parts = _whole_parts(parts_of(self._out))
-        self.pairs = self.kept = sum(map(rows_of, self._parts))
 
     def _finish(self) -> None:
-        self._end_part()
         if self._out.suffix == ".parquet" and len(self._parts) == 1:
             joined = self._parts[0]  # most runs: nothing is written twice
         else:
@@ -113,13 +96,11 @@ class ScoredOutput:
         joined.replace(self._out)
 
     def _stop(self, error: BaseException) -> None:
-        if self._writer is not None:
-            self._writer.abandon()
         (parts_of(self._out) / _JOINED).unlink(missing_ok=True)
         # What is wrong with the data must be changed there, and then nothing kept is worth it.
         at_fault = isinstance(error, DataError) and not isinstance(error.__cause__, OSError)
-        if at_fault or not self.kept:
-            self.kept = 0
+        if at_fault or not self.pairs:
+            self.pairs = 0
             shutil.rmtree(parts_of(self._out), ignore_errors=True)
 
 
@@ -128,15 +109,18 @@ def parts_of(out: Path) -> Path:
     return out.with_name(f"{out.name}.parts")
 
 
-def _check_resumable(out: Path, about: Mapping[str, Any], resume: bool) -> None:
-    """Raise where the parts in the folder of `out` are not those of the run that is asked for."""
-    folder = parts_of(out)
+def _check_folder(folder: Path, resume: bool) -> None:
+    """Raise where the folder of parts is not there to go on from, or is somebody else's."""
     if resume and not folder.exists():
         raise ParameterError(f"--resume: there is no {folder} to go on from; leave --resume out")
     names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     others = [name for name in names if not _OURS.fullmatch(name)]
     if others:
         raise ParameterError(f"{folder}: holds {others[0]}, which is not ours; move it away")
+
+
+def _check_resumable(folder: Path, about: Mapping[str, Any], resume: bool) -> None:
+    """Raise where the parts in `folder` are not those of the run that is asked for."""
     if not _whole_parts(folder):
         return
     earlier = _read_about(folder)
@@ -201,7 +185,7 @@ def _writable(output: ScoredOutput) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or short(error)
-        more = ", then go on with --resume" if output.kept else ""
+        more = ", then go on with --resume" if output.pairs else ""
         remedy = "make room for it" if error.errno in _NO_ROOM else "choose another path"
         raise ParameterError(f"cannot write {output._out}: {why}; {remedy}{more}") from error
 
@@ -259,7 +243,7 @@ def score_stream(
                     progress("scoring pairs", output.pairs, len(stream), "")
             return output.pairs
     except KeyboardInterrupt as error:
-        kept = 0 if output is None else output.kept
+        kept = 0 if output is None else output.pairs
         hint = f"{kept} pairs are kept, --resume goes on from there"
         raise KeyboardInterrupt(hint if kept else "nothing is written") from error
 
@@ -280,34 +264,6 @@ def _scored(
 
 #: Rows of a row group.
 ROW_GROUP = 1 << 20
-
-
-class PartWriter:
-    """Writes a Parquet file table by table; it appears at `path` when it is closed."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._path = path
-        self._temporary = path.with_name(f".{path.name}.tmp")
-        # Python's own file: its errors say what is wrong, such as a disk that is full.
-        self._file = self._temporary.open("wb")
-        self._writer: Any = pq.ParquetWriter(self._file, schema, **parquet_options(schema))
-
-    def write(self, table: pa.Table) -> None:
-        """Append a table."""
-        self._writer.write_table(table, row_group_size=ROW_GROUP)
-
-    def close(self) -> None:
-        """Finish the file, and put it in its place."""
-        self._writer.close()
-        self._file.close()
-        self._temporary.replace(self._path)
-
-    def abandon(self) -> None:
-        """Remove what is written."""
-        for each in (self._writer, self._file):
-            with suppress(OSError, pa.ArrowException):
-                each.close()
-        self._temporary.unlink(missing_ok=True)
 
 
 def rows_of(part: Path) -> int:
