@@ -112,12 +112,6 @@ def test_the_hash_is_of_what_matters(columns, written):
     assert load_classifier_rows(written(columns)).hash() != first
 
 
-def test_probabilities_in_another_order(columns, written):
-    data = load_classifier_rows(written(columns))
-    turned = data.ordered(("owl", "cat", "dog"))
-    np.testing.assert_array_equal(turned[:, 0], data.probabilities[:, 2])
-
-
 def softmaxed(columns, change):
     """Change the probabilities of all rows."""
     names = [f"p_{name}" for name in CLASSES]

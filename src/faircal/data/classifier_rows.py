@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal._base.files import digest
-from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, makes_groups, require_crossable
 from faircal.data.class_probabilities import as_probabilities_matrix, label_codes
 from faircal.data.columns import WHOLE, Column, as_floats, first_true, parse_fold
@@ -85,38 +84,6 @@ class ClassifierRows:
         A row of an unknown unit is one of its own.
         """
         return None if self.identity is None else self.identity.apart
-
-    def ordered(self, classes: Sequence[str]) -> NDArray[np.float64]:
-        """Return the probabilities with their columns in the order of `classes`."""
-        if tuple(classes) == self.classes:
-            return self.probabilities
-        return self.probabilities[:, [self.classes.index(name) for name in classes]]
-
-    def features_as(self, names: Sequence[str], whose: str) -> NDArray[np.float32]:
-        """Return the features in the order of `names`; a matrix without names is as it is.
-
-        Parameters
-        ----------
-        names : sequence of str
-            Those that `whose` model was fitted on; empty where it was fitted on a matrix.
-        whose : str
-            For messages.
-        """
-        if self.features is None:
-            raise DataError(
-                f"{self.name}: no features; add columns feature_…, or name them with --features "
-                "(an .npy file will do)"
-            )
-        if not names or not self.feature_names or tuple(names) == self.feature_names:
-            return self.features
-        for name in names:
-            if name not in self.feature_names:
-                hint = did_you_mean(name, self.feature_names)
-                raise DataError(
-                    f"{self.name}: no feature '{name}', which {whose} was fitted on; "
-                    f"give the same ones ({hint})"
-                )
-        return self.features[:, [self.feature_names.index(name) for name in names]]
 
     def hash(self) -> str:
         """SHA-256 over probabilities, labels, features, folds, units and attributes."""

@@ -35,7 +35,6 @@ from faircal.production.describe import describe
 from faircal.report.writing import WrittenReport, make_report
 
 Float64 = NDArray[np.float64]
-Features = NDArray[np.float32]
 
 _NO_GROUPS = "only global figures: the table has no attribute of text; name one with --attribute"
 
@@ -125,7 +124,7 @@ def classify_fit(
     rows.check_kept(out)
     CLASS_CALIBRATORS[calibrator]  # an unknown one is an error now, not after reading
     data = rows.load(progress)
-    features = data.features_as((), str(out))
+    features = _features(data)
     if clusters > len(data):
         raise ParameterError(
             f"--clusters {clusters}: expected at most the {len(data)} rows of {rows.path}; "
@@ -174,12 +173,12 @@ def classify_apply(
     fitted = _load_classifier(model)
     data = rows.load(progress, need_labels=False)
     with step(progress, "calibrating"):
-        probabilities, features = _calibrated(fitted, data, model)
+        probabilities = _calibrated(fitted, data, model)
         columns: dict[str, Any] = dict(
             zip((f"p_{name}" for name in fitted.classes_), probabilities.T, strict=True)
         )
         columns["predicted"] = fitted.classes_.astype(str)[probabilities.argmax(axis=1)]
-        columns["cluster"] = fitted.clusters(features)
+        columns["cluster"] = fitted.clusters(_features(data), feature_names=data.feature_names)
         named = {"label": data.label, "identity": data.identity}
         columns |= {name: decoded(column) for name, column in named.items() if column is not None}
         columns |= {} if data.fold is None else {"fold": data.fold}
@@ -233,7 +232,7 @@ def classify_audit(
     if fitted is not None and model is not None:
         settings["model_sha256"] = file_digest(Path(model))
         with step(progress, "calibrating"):
-            calibrated, _ = _calibrated(fitted, data, Path(model))
+            calibrated = _calibrated(fitted, data, Path(model))
         order = np.array([list(fitted.classes_.astype(str)).index(name) for name in data.classes])
         probabilities = {UNCALIBRATED: probabilities, "faircal": calibrated[:, order]}
         calibrator = fitted.calibrator if isinstance(fitted.calibrator, str) else "custom"
@@ -343,15 +342,8 @@ def _measure(
             attribute=attribute or "",
             made=made,
         )
-        methods = {
-            name: {"title": CLASS_METHODS[name].title, "yardstick": CLASS_METHODS[name].yardstick}
-            for name in audit.methods
-            if name in CLASS_METHODS
-        }
-        _ = audit.rows  # worked out once, here, so that the time is all of it
         run = {
             **record,
-            **({"methods": methods} if methods else {}),
             "settings": {"attribute": attribute, **rows.columns, **record["settings"]},
             "notes": [*record["notes"], *([_NO_GROUPS] if attribute is None else [])],
             "data_sha256": data.hash(),
@@ -395,22 +387,24 @@ def _load_classifier(path: Path) -> FairCalClassifier:
     return model
 
 
-def _calibrated(
-    model: FairCalClassifier, data: ClassifierRows, path: Path
-) -> tuple[Float64, Features]:
-    """Return the model's probabilities, in the order of its classes, and the features it takes."""
-    classes = tuple(map(str, model.classes_))
+def _features(data: ClassifierRows) -> NDArray[np.float32]:
+    """Return the features, which there must be."""
+    if data.features is None:
+        raise DataError(
+            f"{data.name}: no features; add columns feature_…, or name them with --features "
+            "(an .npy file will do)"
+        )
+    return data.features
+
+
+def _calibrated(model: FairCalClassifier, data: ClassifierRows, path: Path) -> Float64:
+    """Return the model's probabilities, in the order of its classes."""
+    features, classes = _features(data), tuple(map(str, model.classes_))
     if set(classes) != set(data.classes):
         ours, theirs = (", ".join(names[:6]) for names in (data.classes, classes))
         raise DataError(
             f"{data.name}: expected the classes of {path} ({theirs}), found {ours}; "
             "use the table's own model or rename its columns"
         )
-    features = data.features_as(model.feature_names_, str(path))
-    expected = model.cluster_centers_.shape[1]
-    if features.shape[1] != expected:
-        raise DataError(
-            f"{data.name}: expected {expected} features, as {path} was fitted on, found "
-            f"{features.shape[1]}; give the same ones"
-        )
-    return model.calibrate(data.ordered(classes), features=features), features
+    given = data.probabilities[:, [data.classes.index(name) for name in classes]]
+    return model.calibrate(given, features=features, feature_names=data.feature_names)

@@ -408,7 +408,6 @@ def _record(audit: ClassAudit) -> dict[str, Any]:
         "kind": KIND,
         "dataset": audit.dataset,
         "classes": list(data.classes),
-        "methods": {method: {} for method in audit.methods},
         "rows": data.count(),
         "attributes": [audit.attribute] if audit.attribute else [],
         "units": units and units.pop(GLOBAL),

@@ -262,13 +262,21 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_names_ = tuple(feature_names) or column_names(features)
         return self._calibrate_on(given, labels, features, names, whom, progress)
 
-    def calibrate(self, probabilities: npt.ArrayLike, *, features: npt.ArrayLike) -> Float64:
+    def calibrate(
+        self,
+        probabilities: npt.ArrayLike,
+        *,
+        features: npt.ArrayLike,
+        feature_names: Sequence[str] = (),
+    ) -> Float64:
         """Return calibrated probabilities of new rows, shape (n, n_classes).
 
         Parameters
         ----------
         probabilities : array-like of shape (n, n_classes), or (n,) for two classes
         features : array-like of shape (n, d)
+        feature_names : sequence of str, optional
+            As for `fit_calibration`.
         """
         self._check_fitted()
         given = two_columns(probabilities)
@@ -277,9 +285,14 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"probabilities: expected {len(self.classes_)} columns, one for each class, "
                 f"found {given.shape[1]}"
             )
-        return self.maps_.apply(given, self.clusters(features, len(given)))
+        return self.maps_.apply(given, self.clusters(features, len(given), feature_names))
 
-    def clusters(self, features: npt.ArrayLike, n: int | None = None) -> npt.NDArray[np.int32]:
+    def clusters(
+        self,
+        features: npt.ArrayLike,
+        n: int | None = None,
+        feature_names: Sequence[str] = (),
+    ) -> npt.NDArray[np.int32]:
         """Return the cluster of each row, shape (n,).
 
         Parameters
@@ -287,9 +300,10 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features : array-like of shape (n, d)
         n : int, optional
             Rows that there have to be.
+        feature_names : sequence of str, optional
         """
         self._check_fitted()
-        named = same_columns(features, self.feature_names_)
+        named = same_columns(features, feature_names, self.feature_names_)
         scaled = self._scaled(feature_matrix(named, n, len(self.center_)))
         return Clustering(self._centers, 0.0, 0).assign(scaled)
 

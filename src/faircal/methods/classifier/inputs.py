@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -118,17 +119,20 @@ def column_names(features: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def same_columns(features: Any, names: tuple[str, ...]) -> Any:
-    """Return the columns `names` of a data frame, in their order; an array is as it is."""
-    given = column_names(features)
-    if not names or not given or given == names:
+def same_columns(features: Any, given: Sequence[str], names: tuple[str, ...]) -> Any:
+    """Return the columns `names` of features whose columns are `given`, or a data frame's own.
+
+    Where either has no names, features are as they are.
+    """
+    there = tuple(given) or column_names(features)
+    if not names or not there or there == names:
         return features
     for name in names:
-        if name not in given:
+        if name not in there:
             raise DataError(
-                f"features: no column '{name}', as in calibration; {did_you_mean(name, given)}"
+                f"features: no column '{name}', as in calibration; {did_you_mean(name, there)}"
             )
-    return features[list(names)]
+    return np.asarray(features)[:, [there.index(name) for name in names]]
 
 
 def cross_fitted(
