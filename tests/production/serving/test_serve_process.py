@@ -88,7 +88,7 @@ def test_what_is_served_is_told_without_its_secrets(model_path, tmp_path):
         prior=0.01,
     )
     service = Service(settings, store=open_store(str(tmp_path / "s.db")))
-    said = summary(settings, service)
+    said = summary(service)
     digest = service.in_use.digest[:16]
     service.close()
     assert said == (

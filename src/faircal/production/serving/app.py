@@ -7,7 +7,7 @@ import secrets
 import signal
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -240,9 +240,10 @@ def serve(
     from faircal.production.serving.server import run, start_logging
 
     model = existing(model)
+    database = str(model.with_suffix(".db")) if database is None else database
     chosen = ServiceSettings(
         model=model,
-        database=_database(model, database),
+        database=None if database == NONE else database,
         encryption_key=None if encryption_key_file is None else read_key(encryption_key_file),
         **settings,
     )
@@ -250,27 +251,23 @@ def serve(
     if hasattr(signal, "SIGHUP"):  # until it is listened for, it would end the process
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     service = Service(chosen)
-    note(summary(chosen, service))
-    for text in start_notes(chosen, service):
+    note(summary(service))
+    for text in _missing(service):
         note(f"note: {text}")
     run(service, ready)
 
 
-def _database(model: Path, given: str | None) -> str | None:
-    if given == NONE:
-        return None
-    return str(model.with_suffix(".db")) if given is None else given
-
-
-def summary(settings: ServiceSettings, service: Service) -> str:
+def summary(service: Service) -> str:
     """Say what is served, in one line; a database's URL may have a password in it, and is not."""
-    in_use, point = service.in_use, service.in_use.judge.point
+    in_use, settings = service.in_use, service.settings
+    point, database, keys = in_use.judge.point, NONE, NONE
     promise = f"FPR {point.fpr:g} promised, {point.within}" if point.promised else "no promise"
-    scheme, mark, _ = (settings.database or NONE).partition("://")
-    kind = "PostgreSQL" if mark and scheme.startswith("postgres") else "SQLite"
-    sealed = "not encrypted" if settings.encryption_key is None else "encrypted"
-    database = NONE if settings.database is None else f"{kind} ({sealed})"
-    keys = NONE if settings.keys is None else len(KeyRing.load(settings.keys).keys)
+    if settings.database is not None:
+        postgres = settings.database.startswith(("postgres://", "postgresql://"))
+        sealed = "not encrypted" if settings.encryption_key is None else "encrypted"
+        database = f"{'PostgreSQL' if postgres else 'SQLite'} ({sealed})"
+    if settings.keys is not None:
+        keys = str(len(KeyRing.load(settings.keys).keys))
     return (
         f"model {in_use.digest[:16]} ({in_use.model.name}), same where {point.on} >= "
         f"{point.threshold:.6g} ({promise}), prior {in_use.prior:.6g}, database {database}, "
@@ -278,15 +275,14 @@ def summary(settings: ServiceSettings, service: Service) -> str:
     )
 
 
-def start_notes(settings: ServiceSettings, service: Service) -> list[str]:
-    """Say what is missing that a service should have."""
-    notes = []
+def _missing(service: Service) -> Iterator[str]:
+    """Yield what a service should have, and does not."""
+    settings = service.settings
     if settings.keys is None:
-        notes.append("there are no keys: whoever can reach this machine's ports may do everything")
+        yield "there are no keys: whoever can reach this machine's ports may do everything"
     if settings.database is None:
-        notes.append("there is no storage: no templates, no audit trail")
+        yield "there is no storage: no templates, no audit trail"
     elif settings.encryption_key is None:
-        notes.append("templates are not encrypted; give --encryption-key-file to have them so")
+        yield "templates are not encrypted; give --encryption-key-file to have them so"
     if service.monitor.watch is None:
-        notes.append("the model file has no population: pairs are not monitored, nor placed")
-    return notes
+        yield "the model file has no population: pairs are not monitored, nor placed"

@@ -208,24 +208,19 @@ class _Pages:
         `has_key` says whether who asks has a key, where keys are needed: others see neither model
         nor counters. `looked`: they were asked for, and come into view.
         """
-        service, photos = self._service, self._service.takes_pictures
-        in_use, verdict = service.in_use, service.monitor.verdict if has_key else None
-        offered = {"photo": photos, "numbers": True, "name": service.store is not None}
+        service, in_use = self._service, self._service.in_use
+        verdict = service.monitor.verdict if has_key else None
+        offered = {"photo": service.takes_pictures, "name": service.store is not None}
         context = {
+            "service": service,
+            "in_use": in_use,
             "filled": filled,
             "wrong": {} if wrong is None else wrong.fields,
-            "kinds": {kind: words for kind, words in KINDS.items() if offered[kind]},
-            "photos": photos,
-            "most_photo": f"{service.settings.max_picture / 1e6:.0f} MB",
-            "dimension": in_use.dimension,
+            "kinds": {kind: words for kind, words in KINDS.items() if offered.get(kind, True)},
             "groups": groups_needed(in_use),
-            "prior": in_use.prior,
-            "keys": service.has_keys,
             "has_key": has_key,
             "looked": looked,
-            "provenance": in_use.model.about_.provenance,
             "due": verdict.words if verdict is not None and verdict.due else "",
-            "in_use": in_use,
             "counters": live(service) if has_key else {},
             "answer": None,
         }
