@@ -129,6 +129,7 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
             Scores; there may be none.
         """
         self._check_fitted()
+        # Every map is a constant beyond its range: no score outside extrapolates to certainty.
         probabilities = self._predict(self._clip(as_scores(scores)))
         return np.clip(probabilities, 0.0, 1.0, out=probabilities)
 

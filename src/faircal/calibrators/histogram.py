@@ -67,6 +67,7 @@ class HistogramCalibrator(Calibrator):
         upto = np.cumsum(sample.mass)
         counts = not np.mod(sample.mass, 1.0).any()
         most = upto[-1] if counts else sample.scores.size
+        # Equal edges would make a bin of nothing: ties are met by fewer bins, not by jitter.
         for m in range(int(min(self.n_bins, most)), 0, -1):
             cuts = _cuts(float(upto[-1]), m, counts=counts)
             edges = np.array(
@@ -76,6 +77,7 @@ class HistogramCalibrator(Calibrator):
                 break
         bounds = np.array([0.0, *cuts, upto[-1]])
         before = np.concatenate(([0.0], upto))
+        # Between the ends of a tie the count grows linearly: both sides get their part of it.
         genuine = np.interp(bounds, before, np.concatenate(([0.0], np.cumsum(sample.genuine))))
         self.edges_, self.values_ = edges, np.diff(genuine) / np.diff(bounds)
 

@@ -93,11 +93,13 @@ class LogisticCalibrator(Calibrator):
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return coefficients (n_sets, n_terms + 1), and of which sets they are the best."""
         genuine, mass = samples.totals()
+        # Sets of one class, or of one score, have no slope to fit: they are left to `_learn_alone`.
         part = np.divide(genuine, mass, out=np.zeros_like(mass), where=mass > 0)
         some = asked[(part[asked] > 0) & (part[asked] < 1)]
         ends = samples.scores[samples.starts[some]], samples.scores[samples.starts[some + 1] - 1]
         reach = np.ones((len(samples), len(self._scalars)))
         reach[some, :-1] = np.abs([self._terms(end) for end in ends]).max(axis=0).T
+        # Targets are 0 and 1, or Platt's, so that a mean target is linear in the genuine share.
         low, high = self._targets(genuine, mass - genuine)
         search = NewtonSearch(mass, low + (high - low) * part, reach, intercept=self._intercept)
         rough, exact = (

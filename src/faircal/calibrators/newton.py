@@ -248,6 +248,7 @@ def _newton(point: _Point, rows: Floats, target: Floats, share: Floats, toleranc
         step = _direction(point, rows, share)
         # Far from the optimum the curvature can all but vanish, and with it any sense of scale.
         limit = MAX_STRIDE * (1.0 + float(reach @ np.abs(point.theta)))
+        # `reach` bounds each row, so this bounds the change of every log-odds.
         step *= min(1.0, limit / max(float(reach @ np.abs(step)), 1.0))
         gain = -float(point.gradient @ step)
         if max(gain, point.steepness) <= tolerance:
@@ -437,6 +438,7 @@ class NewtonSearch:
         This is its length in a basis in which the features are orthonormal, as in `_newton`,
         leaving out slopes that are zero and should not rise.
         """
+        # Karush, Kuhn, Tucker: a slope at 0 is done where going up would not help.
         free = (at.theta > 0.0) | (at.gradient < 0.0)
         free[:, -1] = self._intercept
         gradient = np.where(free, at.gradient, 0.0)

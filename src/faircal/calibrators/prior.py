@@ -56,6 +56,7 @@ def shift_prior(probability: npt.ArrayLike, *, calibrated_at: float, prior: floa
     before, after = check_share(calibrated_at, "calibrated_at"), check_share(prior, "prior")
     if before == after:
         return p.copy()
+    # Bayes: the likelihood ratio stays, prior odds change; written without dividing by 1 − p.
     genuine = p * (after / before)
     return np.asarray(genuine / (genuine + (1 - p) * ((1 - after) / (1 - before))))
 
@@ -157,6 +158,7 @@ def estimate_prior(
 
     def reach(share: float) -> float:
         times, freedom = effect(share)
+        # Few people tell their own variance badly: Student's quantile in place of the normal one.
         quantile = stdtrit(freedom, upper) if np.isfinite(freedom) else ndtri(upper)
         return float(times * quantile**2)
 
@@ -229,6 +231,8 @@ class ScoreMixture:
             if self.score(1.0).sum() >= 0:
                 return 1.0
         for _ in range(_STEPS):
+            # P(genuine | pair) at this share; at the maximum its mean is the share: the fixed point
+            # of EM.
             posterior = share * self.w / self.density(share)
             excess = float((posterior - share).sum())
             low, high = (share, high) if excess > 0 else (low, share)

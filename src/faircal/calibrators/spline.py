@@ -69,6 +69,7 @@ class SplineCalibrator(Calibrator):
         end = np.cumsum(mass)
         total = end[-1]
         place = (end - mass) / (total - mass[-1])
+        # H − S: how far labels have run ahead of scores; its slope is what calibration adds.
         gap = np.cumsum(mass * (sample.genuine / sample.mass - z)[owner]) / total
         n_knots = min(int(self.n_knots), sample.scores.size)
         derivative = _natural_spline(place, gap, mass, n_knots).derivative()(place)

@@ -185,6 +185,7 @@ class LogisticSums:
         loss = eta.clamp(min=0) - target * eta + torch.log1p(torch.exp(-eta.abs()))
         gradient = torch.bmm(rows, (mass * (probability - target))[..., None])
         curvature = mass * probability * (1 - probability)
+        # Σ m p (1 − p) x xᵀ
         hessian = torch.bmm(rows * curvature[:, None], rows.mT)
         total = (mass * loss).sum(1, keepdim=True)
         return torch.cat([total, gradient[..., 0], hessian.flatten(1)], dim=1)

@@ -82,6 +82,8 @@ def kmeans(
     mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
     points = np.subtract(vectors, mean, order="C", dtype=np.float32)
     squares = np.einsum("ij,ij->i", points, points)
+    # Of centred points the mean square is the variance: `tol` is relative to it, as in scikit-
+    # learn.
     variance = float(squares.mean(dtype=np.float64)) / points.shape[1]
     result = engine.kmeans(
         points,

@@ -312,6 +312,7 @@ class _Places:
 
     def steps(self, scores: FloatArray, bins: IntArray) -> IntArray:
         """Return how far each score is above the edge of its bin."""
+        # Whole steps add up without rounding: in any order, and in any number of parts.
         steps = np.rint((scores - self.edges[bins]) * self._factor[bins])
         return np.clip(steps, -_FAR, _FAR, out=steps).astype(np.int64)
 
@@ -348,5 +349,6 @@ def fine_edges(low: float, high: float, also: npt.ArrayLike = ()) -> FloatArray:
     octaves = np.log2(start * 2.0**52)
     tail = start * np.exp2(-np.arange(0, octaves, np.log2(1 + _RELATIVE)))
     ends = [low, np.nextafter(low, np.inf), high, np.nextafter(high, np.inf)]
+    # Mirrored below: both ends are as fine, for scores near 1 and for those near 0.
     half = np.concatenate([uniform[uniform <= 0.5], tail]) * width
     return np.unique(np.concatenate([low + half, high - half, ends, np.ravel(also)]))

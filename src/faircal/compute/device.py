@@ -94,6 +94,7 @@ class TorchEngine(Engine):
         there = self._find(array)
         if there is None:
             there, key, forget = self._copy(array), id(array), self._held.pop
+            # By identity, and weakly: memory on the device goes when the array on the host does.
             self._held[key] = weakref.ref(array, lambda _: forget(key, None)), there
         return there
 

@@ -153,12 +153,15 @@ class Nearest:
 
         def work(block: slice) -> None:
             some = vectors[block]
+            # x·(c − o) − ½(|c|² − |o|²) is −½|x − c|² but for what is the same for all centres.
             near = some @ self.columns
             near -= self.half
             nearest = near.argmax(axis=1)
             rows = np.arange(len(nearest))
             best = near[rows, nearest]
             near[rows, nearest] = -np.inf
+            # Where the second best is within rounding of the best, only double precision can
+            # decide.
             lead = best - near.max(axis=1)
             error = rounding * (np.sqrt(np.vecdot(some, some)) * self.reach + self.limit)
             close = np.flatnonzero(lead <= error)

@@ -37,6 +37,7 @@ class Gaussians:
         """Return log densities, (n, J), less what is the same everywhere."""
         logs = np.empty((len(points), len(self)))
         for j, (mean, factor) in enumerate(zip(self.means, self.factors, strict=True)):
+            # log |L| − ½ ‖L (z − μ)‖², with Lᵀ L the inverse of the covariance.
             away = (points - mean) @ factor.T
             logs[:, j] = self.constants[j] - 0.5 * np.einsum("ij,ij->i", away, away)
         return logs
@@ -45,6 +46,7 @@ class Gaussians:
 def whitening(covariances: Float64) -> tuple[Float64, Float64]:
     """Return `Gaussians.factors` of covariances (J, k, k), and the logs of their determinants."""
     eye = np.eye(covariances.shape[-1])
+    # Σ = C Cᵀ, so C⁻¹ (z − μ) is standard normal: solved for, C⁻¹ is as exact as C.
     factors = np.stack(
         [solve_triangular(np.linalg.cholesky(one), eye, lower=True) for one in covariances]
     )

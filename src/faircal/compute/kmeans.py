@@ -114,6 +114,7 @@ def sizes(n: int, n_clusters: int) -> StartingSizes:
     StartingSizes(points=8192, trials=6, steps=100, candidates=674)
     """
     points = min(n, max(_SAMPLE, _SAMPLE_A_CLUSTER * n_clusters))
+    # As scikit-learn tries: 2 + log K candidates a centre (Arthur and Vassilvitskii, 2007).
     trials = 2 + int(np.log(n_clusters))
     steps = max(1, min(n_clusters, _MOST_DRAWN // (points * trials)))
     return StartingSizes(points, trials, steps, _candidates(steps, trials))
@@ -181,6 +182,7 @@ def _draws(
         yield int(rng.integers(len(nearest)))
         return
     count = _candidates(steps, trials)
+    # Inverse transform sampling: a chance in proportion to the squared distance, D².
     drawn = np.searchsorted(cumulative, rng.random(count) * cumulative[-1], side="right")
     drawn = np.minimum(drawn, len(nearest) - 1)
     coins = rng.random(count)
@@ -232,6 +234,7 @@ def _distances(points: Float32, squares: Float32, rows: NDArray[np.intp]) -> Flo
 
     def work(block: slice) -> None:
         part = to @ points[block].T
+        # ‖x − y‖² = ‖x‖² − 2 x·y + ‖y‖²: one matrix product in place of n differences.
         part *= -2
         part += squares[rows, None]
         part += squares[block]
@@ -282,6 +285,8 @@ class _Lloyd:
         while moved > shift and iteration < max_iter:
             counts = np.bincount(self.labels, minlength=len(self.centers))
             self._fill_empty(counts, sums)
+            # Lloyd: centres go to the means. Sums are float64, so that points may come and go for
+            # ever.
             new = (sums / counts[:, None]).astype(np.float32)
             drift = np.sqrt(_squares(new - self.centers))
             moved = float(np.square(drift, dtype=np.float64).sum())

@@ -70,6 +70,7 @@ class Regression:
             for _ in range(_MOST_STEPS):
                 solved: Float64 = cho_solve(cho_factor(here.hessian), here.gradient.ravel())
                 step = -solved.reshape(theta.shape)
+                # Newton's decrement −gᵀd: twice what the quadratic model promises.
                 gain = -float((step * here.gradient).sum())
                 if gain < _GAIN * len(self.t):
                     return theta + step
@@ -95,6 +96,7 @@ class Regression:
         while True:
             there = theta + length * step
             sums = self._sums(there, penalty)
+            # Armijo's rule: a ten-thousandth of what the slope promises will do.
             if sums.loss <= loss - 1e-4 * length * gain or length < 1e-10:
                 return there, sums
             length /= 2
@@ -105,10 +107,12 @@ class Regression:
             t, target = self.t[block], self.target[block]
             loss = float(np.logaddexp(0, np.where(target > 0, -eta, eta)).sum())
             likely = expit(eta)
+            # dℓ/dη = p − y
             away, curve = likely - target, likely * (1 - likely)
             gradient = np.stack([away, away * t]) @ x
             # Single precision is enough for where to go next; the gradient says when to stop.
             single = x.astype(np.float32)
+            # d²ℓ/dη² = p (1 − p); η = x·u + (x·v) t, so u, v and their mix bring 1, t² and t.
             curves = np.stack([curve, curve * t, curve * t**2], axis=1).astype(np.float32)
             wide = (curves[:, :, None] * single[:, None, :]).reshape(len(x), -1)
             return _RidgeSums(loss, gradient, single.T @ wide)

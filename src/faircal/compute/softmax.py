@@ -270,6 +270,7 @@ def _block(form: Form) -> int:
 
 def _losses(eta: Float64, codes: Int64) -> tuple[float, Float64]:
     """Return the summed log-loss and the probabilities; `eta` is overwritten."""
+    # Softmax is the same for shifted log-odds; less the largest, no exponential overflows.
     eta -= eta.max(axis=1, keepdims=True)
     of_label = eta[np.arange(len(codes)), codes].sum()
     np.exp(eta, out=eta)
@@ -349,12 +350,14 @@ def _newton(
     here, damping = _pulled(rows, pull, theta), _DAMPING
     for _ in range(_MOST_STEPS):
         free = (theta > bounds) | (here.gradient < 0.0)
+        # Coefficients at their bound that would leave the allowed range stay where they are.
         step = _step(here, pull, free, damping)
         gain = -float(step @ here.gradient)
         last = 0.0 <= gain <= least_gain and damping == _DAMPING
         theta, there, length = _walk(rows, pull, theta, step, here, bounds)
         if last or (length == 0.0 and damping > 1.0):
             break
+        # Levenberg and Marquardt: less damping after a good step, more after one hardly taken.
         damping = max(damping / 1e3, _DAMPING) if length > 1e-3 else damping * 1e3
         here = there
     return theta

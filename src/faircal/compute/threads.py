@@ -64,6 +64,7 @@ def each(work: Callable[[slice], T], n: int, block: int) -> list[T]:
     [4, 4, 2]
     """
     parts = [slice(start, min(start + block, n)) for start in range(0, n, block)]
+    # Within a worker the blocks go one by one: workers waiting for workers would never end.
     if len(parts) < 2 or n_threads() == 1 or hasattr(_this_thread, "at_work"):
         return [work(part) for part in parts]
     return list(_pool(os.getpid()).map(work, parts))

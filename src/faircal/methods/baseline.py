@@ -38,6 +38,8 @@ class Baseline(Method):
 
     def _fit(self, inputs: Fitting) -> None:
         calibrator = make_calibrator(self.calibrator, inputs.score_range)
+        # The paper's baseline: c(x₁, x₂) = μ(s(x₁, x₂)), with one map μ fitted on all calibration
+        # pairs.
         (self.calibrator_,) = calibrator.fit_sets(inputs.samples())
 
     def _apply(self, inputs: Inputs) -> Output:

@@ -104,6 +104,7 @@ class ClusterMethod(Method):
         self.clustering_ = inputs.clustering(self.n_clusters, self.n_init, self.random_state)
         # S_k = {s(x₁, x₂): f(x₁) ∈ Z_k or f(x₂) ∈ Z_k}: a pair may be in two sets, and in one once.
         samples = inputs.samples(self.sets)
+        # |S_k|, the weights of the mixture; the last set is that of all pairs.
         self.cluster_sizes_ = samples.sizes[:-1]
         pairs = int(samples.sizes[-1])
         figures = self.diagnostics_.figures
@@ -111,6 +112,7 @@ class ClusterMethod(Method):
         figures["n_iter"] = self.clustering_.n_iter
         figures["smallest_cluster_pairs"] = int(self.cluster_sizes_.min())
         figures["largest_cluster_pairs"] = int(self.cluster_sizes_.max())
+        # Each pair is in one set or in two: what the sizes exceed the pairs by is those in two.
         figures["share_of_pairs_in_two_clusters"] = int(self.cluster_sizes_.sum()) / pairs - 1
         return samples
 

@@ -228,12 +228,14 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
             for name in self._attributes(str(self.attribute_))
         }
         self._check_ensembles(attributes)
+        # Both cross-entropies need a label: images that lack one can train neither.
         usable = _usable(identity, attributes)
         if not usable.all():
             self.diagnostics_.note(
                 f"{int((~usable).sum())} of {len(usable)} images have an unknown identity or "
                 "group: they are left out of the training"
             )
+        # Codes 0, 1, …: a discriminator has an output for each group there is, and none for others.
         dense = {
             name: np.unique(codes[usable], return_inverse=True)[1].astype(np.int32)
             for name, codes in attributes.items()
@@ -268,6 +270,7 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
         return transform(self.weights_, vectors, self.device)
 
     def _score(self, inputs: Inputs) -> NDArray[np.float64]:
+        # M is applied to each image once, and pairs are compared by the cosine of what it gives.
         mapped = Embeddings(self._map(inputs.vectors(self.space_)))
         return mapped.cosine(*inputs.positions())
 

@@ -102,6 +102,8 @@ class FairCal(ClusterMethod):
             self.calibrators_.mix_into(*place, self.cluster_sizes_)
 
         inputs.scores(mix)
+        # Ranked by probability: the same score means more in one cluster than in another, which is
+        # what the maps mend.
         return Output(probability, probability)
 
     @property
@@ -113,6 +115,7 @@ class FairCal(ClusterMethod):
         scores = np.linspace(*self.score_range_, _SHIFT_POINTS)
 
         def decision_score(fitted: Calibrator) -> float:
+            # Maps need not be monotone (histogram, spline): the first score that reaches one half.
             likely = fitted.predict(scores) >= 0.5
             return float(scores[np.argmax(likely)]) if likely.any() else float("nan")
 

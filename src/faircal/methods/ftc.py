@@ -190,6 +190,7 @@ class FTC(TrainedMethod[ComparisonRecipe]):
             self.weights_,
             inputs.vectors(self.space_),
             *inputs.positions(),
+            # Its authors never left training mode: in ``paper-code`` dropout is on here, too.
             dropout=recipe.dropout if recipe.dropout_when_scoring else 0.0,
             seed=self.random_state,
             device=self.device,

@@ -62,6 +62,7 @@ class Oracle(Method):
         # c(x₁, x₂) = μ_g(s); a pair of group −1, unknown to the fit, gets the global map.
         (group,) = GroupSets(self.groups_)(inputs)
         probability = self.calibrators_.predict(inputs.score, group)
+        # Two groups are two people: the paper gives such pairs 0, whatever their score.
         probability[inputs.declared_groups().cross] = 0.0
         return Output(probability, probability)
 

@@ -55,6 +55,7 @@ class SetCalibrators:
 
     def fit(self, samples: Samples, engine: Engine = CPU) -> Self:
         """Fit a calibrator on each set, and the global one on the last set, that of all pairs."""
+        # Pairs of one class say nothing of how odds grow with the score: no map of their own.
         genuine, mass = samples.totals()
         both_classes = (genuine > 0) & (genuine < mass)
         own = ((samples.sizes >= self.min_pairs) & both_classes)[:-1]

@@ -71,6 +71,7 @@ class TrainedMethod(Method, Generic[R]):
             raise ParameterError(f"preset: unknown preset {self.preset!r}; {hint}")
         base: R = self.presets[self.preset]
         given = {field.name: getattr(self, field.name) for field in fields(base)}
+        # None is no value of any field of a recipe, so it can stand for the preset's.
         changes = {key: value for key, value in given.items() if value is not None}
         for key, value in changes.items():
             preset = getattr(base, key)

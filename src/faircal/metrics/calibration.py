@@ -50,6 +50,7 @@ def ks(
         return float("nan")
     if ties == "blocks":
         below = _cumulate(ranking)
+        # Σ_{j≤i} (c_j − y_j) at the end of each block of equal probabilities.
         gap = below.probability - below.genuine
     else:
         # Reversing the ranking would reverse its blocks too; sorting sorted values is cheap.
@@ -187,6 +188,7 @@ def brier(
     c = ranking.thresholds
     hit, miss = _block_counts(ranking)
     if of == "correctness":
+        # ŷ = [c ≥ ½] is right on genuine pairs above and on imposters below.
         low = c < 0.5
         hit, miss = np.where(low, miss, hit), np.where(low, hit, miss)
     return _mean(hit * (1 - c) ** 2 + miss * c**2, len(ranking))

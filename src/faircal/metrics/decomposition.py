@@ -171,6 +171,7 @@ def _split(ranking: Ranking, kind: _ProperScore) -> Decomposition:
     n = len(ranking)
     if not n:
         return Decomposition(*[float("nan")] * 4)
+    # The best increasing map gives each pooled block its own share of genuine rows.
     recalibrated = kind.of_blocks(*pooled_counts(ranking)) / n
     score = kind.of(ranking)
     uncertainty = kind.of_blocks(np.array([ranking.n_genuine]), np.array([ranking.n_imposter])) / n

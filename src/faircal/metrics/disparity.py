@@ -162,6 +162,7 @@ def _at_shared_thresholds(
 ) -> SharedThresholdRates:
     at = np.atleast_1d(as_rates(rates))
     thresholds = threshold_at(overall, at, upper=upper)
+    # One threshold for all groups, set by all pairs: what a system in use has.
     values = [rate_at(group, thresholds, upper=upper) for group in groups.values()]
     # Reshaped: no groups give no rows rather than an error.
     rows = np.array(values).reshape(len(values), len(at))

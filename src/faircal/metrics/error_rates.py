@@ -272,6 +272,7 @@ def rates_at_threshold(ranking: Ranking, at: npt.ArrayLike) -> ErrorCounts:
     """
     t = np.asarray(at, dtype=np.float64)
     # How many distinct scores are at least t; NaN sorts last, so it accepts nothing.
+    # A pair at the threshold is accepted, here as everywhere.
     accepted = len(ranking.thresholds) - np.searchsorted(ranking.thresholds[::-1], t)
     false_positives = np.concatenate([[0], ranking.fp])[accepted]
     true_positives = np.concatenate([[0], ranking.tp])[accepted]
@@ -324,6 +325,7 @@ def find_threshold(
     if not ranking.n_imposter:
         return float("nan")
     fpr, _, thresholds = roc(ranking)
+    # Just above the largest score: strict enough to reject all, and a number.
     thresholds[0] = np.nextafter(ranking.thresholds[0], np.inf)
     if rule == "interpolate":
         return float(np.interp(target, fpr, thresholds))

@@ -69,6 +69,7 @@ def max_geomean(rates: npt.ArrayLike) -> FloatArray:
     _, high, few = _ends(values)
     known = ~np.isnan(values)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # A rate of 0 makes the mean 0 and the ratio infinite, as the rules above ask.
         logs = np.log(values, where=known, out=np.zeros_like(values))
         return _unless(few, high / np.exp(logs.sum(axis=-1) / known.sum(axis=-1)))
 

@@ -122,6 +122,7 @@ class Histogram:
 
 def _between(accepted: IntArray, starts: npt.NDArray[np.intp]) -> IntArray:
     """Return the pairs of each bin from those accepted at each distinct score, descending."""
+    # Accepted from each edge on; between two edges is what one has more than the next.
     from_start = np.append(accepted[::-1], 0)[starts]
     return -np.diff(from_start, append=0)
 

@@ -93,6 +93,7 @@ def cllr(
     ranking = (as_probabilities if of == "probability" else as_ranking)(probability, genuine)
     if not (ranking.n_genuine and ranking.n_imposter):
         return float("nan")
+    # Log-odds hold for a share of genuine pairs; without it they are the evidence alone.
     share = ranking.n_genuine / len(ranking) if prior is None else _share(prior, "prior")
     ratio = (
         ranking.thresholds

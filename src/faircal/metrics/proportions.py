@@ -154,5 +154,6 @@ def gap_by_chance(trials: Sequence[int], rate: float, *, draws: int = 2000, seed
     counted = np.array([n for n in trials if n > 0], dtype=np.int64)
     if not len(counted):
         return float("nan")
+    # Independent trials: pairs that share people would make a larger gap by chance.
     rates = np.random.default_rng(seed).binomial(counted, rate, (draws, len(counted))) / counted
     return float(np.abs(rates - rates.mean(axis=1, keepdims=True)).max(axis=1).mean())

@@ -120,6 +120,7 @@ class Ranking:
     def _of_sorted(cls, pairs: _PairRows) -> Ranking:
         scores = pairs.scores
         tp = np.cumsum(pairs.genuine, dtype=np.int64)
+        # A threshold takes or leaves all equal scores: counts are kept at ends of blocks alone.
         last = np.ones(len(scores), dtype=np.bool_)  # of its block of equal scores
         np.not_equal(scores[1:], scores[:-1], out=last[:-1])
         if last.all():
@@ -243,6 +244,7 @@ def pooled_counts(ranking: Ranking) -> tuple[IntArray, IntArray]:
     hit, miss = (np.diff(of, prepend=0)[::-1] for of in (ranking.tp, ranking.fp))
     filled = hit + miss > 0  # bins of a counted ranking may be empty
     hit, miss = hit[filled], miss[filled]
+    # Pool adjacent violators: neighbours merge until shares rise with the score.
     blocks = isotonic_regression(hit / (hit + miss), weights=hit + miss).blocks[:-1]
     return np.add.reduceat(hit, blocks), np.add.reduceat(miss, blocks)
 

@@ -408,6 +408,7 @@ class LabelMixing:
         solved = np.linalg.solve(part, rates[known])
         inside = bool(((solved >= 0) & (solved <= 1)).all())
         corrected[known] = np.clip(solved, 0, 1)
+        # The ∞-norm of the inverse: by how much errors in the rates can grow in solving.
         amplified = float(np.abs(np.linalg.inv(part)).sum(axis=1).max())
         return CorrectedRates(corrected, self.possible and inside and amplified <= MOST_AMPLIFIED)
 
@@ -448,6 +449,8 @@ class LabelledPeople:
     def mislabelled(self, rate: float, random: np.random.Generator) -> Codes:
         """Return the group of each pair, or −1, where some people have wrong labels."""
         wrong = self._labelled[random.random(len(self._labelled)) < rate]
+        # Inverse transform: with a rate of 1 a row of the confusion is the chance of each other
+        # group.
         reach = np.cumsum(confusion(self.sizes, 1.0), axis=1)
         at = random.random(len(wrong))
         label = np.full(len(self._own), UNKNOWN, np.int32)

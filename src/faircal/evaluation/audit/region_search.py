@@ -303,6 +303,7 @@ class HalfOfPeople:
         intervals : bool
             Whether to give an interval of the rate.
         """
+        # ½ for each image in the region: over the regions of a clustering every pair counts once.
         weight = (inside[self.left].astype(np.float64) + inside[self.right]) / 2
         misses = self.identified.imposter_rows
         of_imposters = weight[misses]
@@ -341,6 +342,7 @@ class HalfOfPeople:
             return result
         fpr = float(weight @ self._wrong) / total
         rest_fpr = float((1 - weight) @ self._wrong) / rest
+        # Region less rest, as one weighted sum over pairs: its variance knows who is in both.
         contrast = weight / total - (1 - weight) / rest
         p = self._p_value(fpr - rest_fpr, contrast)
         return result | {"fpr": fpr, "rest_fpr": rest_fpr, "p": p}

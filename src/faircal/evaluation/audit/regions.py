@@ -216,6 +216,7 @@ def find_regions(
         top = max(data.score_range[1], float(score.max()))
         at = float(threshold_at_fpr(Ranking.of(score, data.genuine), (rate,), upper=top)[0])
     people, source = people_of(data.pairs, data.images)
+    # Made on one half, tested on the other: else every region would be found where it was sought.
     halves = split_people(data, people, seed)
     chosen = usable_resolutions(resolutions, min(half.people for half in halves))
     search = RegionSearch(data, embeddings, people, score, probability, at, seed, chosen, progress)

@@ -248,6 +248,7 @@ class Parts:
     @classmethod
     def open(cls, folder: Path, plan: Plan, resume: bool) -> Parts:
         """Make the folder of the run's cells; empty, unless `resume`."""
+        # By fingerprint: cells of other data or settings can't be taken for these.
         home = folder / PARTS / plan.fingerprint[:16]
         created = tuple(path for path in (home, *home.parents) if not path.exists())
         if not resume and home.is_dir():

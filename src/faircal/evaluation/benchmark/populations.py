@@ -238,6 +238,7 @@ def draw_labelled(pool: Dataset, counts: Sequence[int], seed: int) -> list[Rows]
     rng = np.random.default_rng(seed)
     people, _ = people_of(pool.pairs, pool.images)
     place = rng.permutation(int(people.max()) + 1)[people]
+    # People join one by one; a pair can be labelled from the moment its second person is in.
     known = np.maximum(place[pool.pairs.left], place[pool.pairs.right])  # when both are there
     chance = rng.permutation(len(pool))
     classes = [np.flatnonzero(pool.genuine == label) for label in (True, False)]
@@ -259,6 +260,7 @@ def draw_labelled(pool: Dataset, counts: Sequence[int], seed: int) -> list[Rows]
 
 def _sizes(count: int, genuine: int, imposter: int) -> tuple[int, int]:
     """Share `count` between the classes as the pool has them, one of each at least."""
+    # The pool's share of genuine pairs: another would be another prior, and miscalibrate.
     size = round(count * genuine / (genuine + imposter))
     size = min(max(size, 1, count - imposter), genuine, count - 1)
     return size, count - size

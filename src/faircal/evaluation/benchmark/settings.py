@@ -138,6 +138,7 @@ class Plan:
     def fingerprint(self) -> str:
         """A hash of all that changes a cell's numbers besides the cell itself."""
         shared = {
+            # All that changes a cell's numbers; methods and sweeps are in the cells themselves.
             "version": __version__,
             "data": self.data_hash,
             "attributes": self.attributes,

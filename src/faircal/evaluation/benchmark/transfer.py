@@ -150,6 +150,7 @@ def recalibration(probability: Float64, genuine: NDArray[np.bool_]) -> Callable[
     def within(values: Float64) -> Float64:
         return np.clip(values, _SUREST, 1 - _SUREST)
 
+    # Log-odds of the probability, scaled on both sides and shifted: it can undo overconfidence.
     fitted = BetaCalibrator(score_range=(0.0, 1.0)).fit(within(probability), genuine)
     return lambda values: fitted.predict(within(values))
 

@@ -78,6 +78,7 @@ class PairRegions:
         >>> round(float(weight[900:].sum()), 6)
         0.5
         """
+        # Weights 1 / n_r add up to 1 a region, less where a region has under `_FULL` pairs.
         each = 1 / np.maximum(self.sizes(part), _FULL)
         weight: Float64 = each[self.left[part]] + each[self.right[part]]
         weight /= weight.sum()
@@ -196,6 +197,7 @@ class Trials:
         From n pairs nobody knows a probability below about 1/n: a map that says 0 is taken to say
         that. Else one pair would decide against every map of steps.
         """
+        # Laplace's rule of succession: what n pairs of the other class would leave.
         least = 1 / (len(self.genuine) + 2)
         right = np.where(self.genuine, probability, 1 - probability)
         loss: Float64 = -np.log(np.clip(right, least, 1 - least))

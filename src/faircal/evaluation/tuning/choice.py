@@ -161,6 +161,7 @@ def decide(
     """
     best = min(tried.values(), key=lambda one: one.by_fold.mean())
     rows = {key: _candidate(key, one, best, _smaller(key, tried)) for key, one in tried.items()}
+    # The one-standard-error rule (Breiman et al., 1984), on differences: hard folds cancel.
     good = [row for row in rows.values() if row.worse <= within * row.worse_error]
     chosen = min(good, key=lambda row: (row.n_clusters, row.loss))
     starts, n_folds = best.loss.shape

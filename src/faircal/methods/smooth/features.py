@@ -67,6 +67,7 @@ def shared_directions(points: Float64, left: Rows, right: Rows) -> tuple[Float64
     """
     n = len(points)
     paired = coo_array((np.ones(len(left)), (left, right)), shape=(n, n)).tocsr()
+    # C = mean of z zʹᵀ over pairs: white points that share nothing would have C = 0.
     cross = points.T @ (paired @ points) / max(len(left), 1)
     values, vectors = np.linalg.eigh((cross + cross.T) / 2)
     # Chance makes eigenvalues of either sign alike: one larger than the most negative is no chance.
@@ -153,6 +154,7 @@ class _Joint:
 
     @classmethod
     def of(cls, mixture: PairMixture, points: Float64, left: Rows, right: Rows) -> _Joint:
+        # Images, not pairs: each is in many pairs, and its densities are the same in all.
         logs = mixture.log_densities(points)
         top = logs.max(axis=1)
         # Single precision halves the time; no mass is below the least likely couple's.
@@ -205,6 +207,7 @@ class _CountedPairs:
 def _maximise(points: Float64, share: Float64, coupled: Float64) -> PairMixture:
     """Return the mixture that makes points and couples most likely, given whose they are."""
     size = share.sum(axis=0) + np.finfo(float).tiny  # a component may have lost all its images
+    # M: means and spreads weighted by what each image is worth to each component.
     means = (share.T @ points) / size[:, None]
     spreads = np.stack(
         [(points - mean).T @ ((points - mean) * part[:, None])
@@ -215,6 +218,7 @@ def _maximise(points: Float64, share: Float64, coupled: Float64) -> PairMixture:
     pooled[np.diag_indices_from(pooled)] += 1e-9 * np.trace(pooled) + np.finfo(float).tiny
     covariances = (spreads + _IMAGINED * pooled) / (size + _IMAGINED)[:, None, None]
     factors, constants = whitening(covariances)
+    # Symmetric, as which image is on the left says nothing.
     coupling = coupled + coupled.T + _COUPLED * 2 / len(coupled) ** 2
     return PairMixture(means, factors, constants, coupling / coupling.sum())
 
@@ -384,6 +388,7 @@ def _whiten(vectors: NDArray[Any], n_dimensions: int) -> tuple[Float64, Float64]
     """Return the mean and the principal axes, scaled so that coordinates have variance 1."""
     mean = vectors.mean(axis=0, dtype=np.float64)
     away = vectors - mean
+    # Of the covariance, d × d: cheaper than an SVD of the images where there are more than d.
     values, axes = np.linalg.eigh(away.T @ away / len(away))
     real = np.flatnonzero(values > _FLAT * values[-1])[::-1][:n_dimensions]
     return mean, np.ascontiguousarray(axes[:, real] / np.sqrt(values[real]))
@@ -400,6 +405,7 @@ def _softness(vectors: NDArray[Any], centers: Float64) -> float:
     """Return the scale of squared distances over which one region passes into the next."""
     if len(centers) == 1:
         return 1.0
+    # In units of the gap the softness is the same for any network, whatever its scale.
     nearest = np.partition(_distances(vectors, centers), 1, axis=1)[:, :2]
     gap = float((nearest[:, 1] - nearest[:, 0]).mean())
     return max(_SOFT * gap, _SOFTEST)

@@ -199,6 +199,7 @@ class SmoothFairCal(Method):
         rows = some_rows(np.arange(len(left)), _MOST, self.random_state)
         points = self.feature_map_.mixture_points(inputs.vectors(self.space_))
         association = self.feature_map_.mixture.association(points, left[rows], right[rows])
+        # Nobody says who is a stranger in use: a pair counts by its probability of being one.
         imposter = 1 - output.probability[rows]
         if imposter.sum() < 1:
             return []
@@ -225,6 +226,7 @@ class SmoothFairCal(Method):
             shift, slope = np.empty(len(score)), np.empty(len(score))
             kernels.tilts(profiles, effects, *sides, shift, slope)
             # P = sigmoid(φ · u + max(φ · v, 0) T(s))
+            # In place, block by block, while a block's scores are in the cache.
             np.maximum(slope, 0.0, out=slope)
             slope *= self.calibrator_.log_odds(score)
             shift += slope

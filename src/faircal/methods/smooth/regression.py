@@ -51,6 +51,7 @@ class LabelledPairs:
         """
         sides = np.stack(inputs.positions())
         low, high = sides.min(axis=0), sides.max(axis=0)
+        # The lower row first, then sorted: sums of floats depend on the order they are taken in.
         order = np.lexsort((inputs.genuine, high, low))
         low, high, genuine = low[order], high[order], inputs.genuine[order]
         return cls(inputs.vectors(), low, high, inputs.score[order], genuine), order
@@ -130,6 +131,7 @@ class TiltRegression:
     def _features(self, block: slice) -> Float64:
         """Return a constant, components and mean traits of pairs, (block, 1 + J + r + K)."""
         left, right = self.pairs.left[block], self.pairs.right[block]
+        # The mean of both images' traits: symmetric, and linear in each image's own.
         near = (self._traits[left] + self._traits[right]) / 2
         return np.hstack([np.ones((len(left), 1)), self.components[block], near])
 
@@ -144,7 +146,9 @@ class TiltRegression:
         penalty[:, 0] = _CONSTANT
         if start is None:
             start = np.zeros_like(penalty)
+            # u = 0, v = (1, 0, …): log-odds T(s), from which the pairs say how far to go.
             start[1, 0] = 1.0  # the global map
+        # With t = T / ln 99 the coefficient of t is v ln 99.
         scale = np.array([[1.0], [_ODDS]])
         effects: Float64 = self._regression.fit(penalty, start * scale) / scale
         return effects
@@ -153,6 +157,7 @@ class TiltRegression:
         """Return the log-odds of the pairs, and the share of them in which T is kept out."""
         shift, tilt = self._regression.lines(effects)
         t = self._regression.t * _ODDS
+        # A negative tilt would turn the score around: such a pair is decided by its shift alone.
         shift += np.maximum(tilt, 0.0) * t
         return shift, float((tilt <= 0).mean())
 

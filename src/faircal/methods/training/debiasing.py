@@ -191,6 +191,7 @@ class Debiasing:
 
         def debias(batch: Tensor) -> Mapping[str, Tensor]:
             entropy, mapped = self.identity_loss(batch)
+            # CE(identity) + λ L_deb: who it is, kept; of what group, forgotten.
             ignorance = self.debias_loss(mapped)
             loss = entropy + recipe.debias_weight * ignorance
             return {"loss": loss, "identity": entropy, "debiasing": ignorance}

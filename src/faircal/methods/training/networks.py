@@ -92,6 +92,7 @@ def dropout_mask(shape: tuple[int, int], dropout: float, generator: torch.Genera
     words.random_(-(2**63), None, generator=generator)
     draws = words.view(torch.int16)[:n].view(shape)
     dropped = min(round(dropout * _PARTS), _PARTS - 1)
+    # Draws are signed 16-bit numbers, from −2¹⁵ on: the lowest `dropped` of 2¹⁶ are dropped.
     kept = draws >= dropped - _PARTS // 2
     return kept.to(torch.float32).mul_(1 / (1 - dropout))
 
@@ -156,6 +157,7 @@ def individual_fairness(outputs: Tensor, genuine: Tensor, group: Tensor, n_group
     """
     member = group[:, None] == torch.arange(n_groups, device=group.device)
     member = member.to(outputs.dtype)
+    # w_a = 1 / n_i for a pair of group i, and 0 for one of none.
     weight = (member / member.sum(0).clamp_min(1)).sum(1)
     penalty = outputs.new_zeros(())
     # y_a = y_b: each label by itself
