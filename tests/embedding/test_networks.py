@@ -327,7 +327,7 @@ def test_another_size(tmp_path, shape):
     path = identity_graph(tmp_path / "mine.onnx", [("data", list(shape))])
     with pytest.raises(ModelFileError) as caught:
         open_network(str(path), preset="arcface", device="cpu")
-    text = one_line(caught, f"{path}: takes input of shape [", "not (1, 3, 112, 112)", "--preset")
+    text = one_line(caught, f"{path}: takes input of shape [", "fails with [1, 3, 112, 112]", "--preset")
     assert all(str(side) in text for side in shape[1:])
 
 
@@ -527,7 +527,7 @@ def test_a_size_that_the_graph_does_not_say(tmp_path):
     assert open_network(str(path), preset="arcface", device="cpu")
     with pytest.raises(ModelFileError) as caught:
         open_network(str(path), preset="facenet", device="cpu")
-    one_line(caught, str(path), "(1, 3, 160, 160)", "--preset")
+    one_line(caught, str(path), "[1, 3, 160, 160]", "--preset")
 
 
 # -------------------------------------------------------------------- FaceNet

@@ -135,8 +135,9 @@ class OnnxNetwork(Network):
             output = np.asarray(self._session.run([name], {self._input.name: numbers})[0])
         except Exception as error:  # onnxruntime has no root of its errors
             raise ModelFileError(
-                f"{self.path}: takes input of shape {self._input.shape}, not {numbers.shape} "
-                f"({short(error)}); choose another --preset, or describe the network in a TOML file"
+                f"{self.path}: takes input of shape {self._input.shape}, and fails with "
+                f"{list(numbers.shape)}; choose another --preset, or describe the network in a "
+                "TOML file (--verbose has onnxruntime's words)"
             ) from error
         # One vector a face, which may have axes of length 1.
         if output.shape[:1] != numbers.shape[:1] or sum(side > 1 for side in output.shape[1:]) > 1:
