@@ -327,7 +327,9 @@ def test_another_size(tmp_path, shape):
     path = identity_graph(tmp_path / "mine.onnx", [("data", list(shape))])
     with pytest.raises(ModelFileError) as caught:
         open_network(str(path), preset="arcface", device="cpu")
-    text = one_line(caught, f"{path}: takes input of shape [", "fails with [1, 3, 112, 112]", "--preset")
+    text = one_line(
+        caught, f"{path}: takes input of shape [", "fails with [1, 3, 112, 112]", "--preset"
+    )
     assert all(str(side) in text for side in shape[1:])
 
 
