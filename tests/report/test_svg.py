@@ -17,7 +17,6 @@ from faircal.report.svg import (
     histogram,
     number,
     points,
-    score_histogram,
     ticks,
 )
 
@@ -28,6 +27,11 @@ EDGES = np.linspace(-1, 1, 5)
 def drawn(text):
     """Parse a picture: what is no XML fails here."""
     return ET.fromstring(text)  # noqa: S314  (our own)
+
+
+def scores(edges, genuine, imposters, marks=None, title="t"):
+    """Draw scores of genuine and imposter pairs."""
+    return histogram(edges, {"genuine": genuine, "imposters": imposters}, title=title, marks=marks)
 
 
 def luminance(colour):
@@ -45,7 +49,7 @@ def test_colours_stand_out_on_white_and_on_black(colour):
 
 
 PICTURES = {
-    "scores": lambda words: score_histogram(EDGES, [0, 1, 2, 7], [5, 4, 1, 0], title=words),
+    "scores": lambda words: scores(EDGES, [0, 1, 2, 7], [5, 4, 1, 0], title=words),
     "change": lambda words: histogram(EDGES, {words: [1, 0, 0, 0]}, title=words),
     "bars": lambda words: bars([words], {words: [0.5]}, title=words),
     "points": lambda words: points([1], [0.2], title=words, x_label=words, y_label=words),
@@ -82,15 +86,13 @@ def test_stays_inside_its_frame(kind):
 
 def test_a_histogram_is_of_shares_of_its_own_kind():
     """Ten times the imposters look the same: the tallest bin of each reaches as high."""
-    paths = drawn(score_histogram([0, 1, 2], [1, 3], [30, 10], title="t")).findall(f"{SVG}path")
+    paths = drawn(scores([0, 1, 2], [1, 3], [30, 10])).findall(f"{SVG}path")
     tops = [min(map(float, re.findall(r"[ML][\d.]+ ([\d.]+)", p.get("d")))) for p in paths]
     assert tops[0] == tops[1]
 
 
 def test_the_mark_lies_where_its_score_is():
-    root = drawn(
-        score_histogram(EDGES, [0, 1, 2, 7], [5, 4, 1, 0], mark=0.5, threshold=0.1, title="t")
-    )
+    root = drawn(scores(EDGES, [0, 1, 2, 7], [5, 4, 1, 0], {"this pair": 0.5, "threshold": 0.1}))
     rules = [line for line in root.findall(f"{SVG}line") if line.get("stroke-width") == "2"]
     frame = Frame((-1, 1), (0, 1), 480, 230)
     assert [float(rule.get("x1")) for rule in rules] == [
@@ -102,7 +104,7 @@ def test_the_mark_lies_where_its_score_is():
 
 
 def test_a_mark_beyond_the_ends_stays_in_the_picture_and_says_its_value():
-    root = drawn(score_histogram(EDGES, [1] * 4, [1] * 4, mark=7.0, title="t"))
+    root = drawn(scores(EDGES, [1] * 4, [1] * 4, {"this pair": 7.0}))
     rule = next(line for line in root.findall(f"{SVG}line") if line.get("stroke-width") == "2")
     assert float(rule.get("x1")) <= 480
     assert any(text.text == "this pair 7.00" for text in root.findall(f"{SVG}text"))
@@ -115,7 +117,7 @@ def test_words_say_where_nine_in_ten_lie():
 
 
 def test_no_pairs_are_drawn_as_none():
-    root = drawn(score_histogram(EDGES, [0] * 4, [0] * 4, title="t"))
+    root = drawn(scores(EDGES, [0] * 4, [0] * 4))
     assert "genuine: no pairs." in root[1].text
 
 

@@ -20,7 +20,7 @@ from faircal.model import one_line
 from faircal.report.card_facts import card_facts
 from faircal.report.cells import markdown_rows
 from faircal.report.rendering import render, resource
-from faircal.report.svg import score_histogram
+from faircal.report.svg import histogram
 from faircal.report.wording import percent
 
 __all__ = ["ModelCard", "card_facts", "card_html", "card_markdown", "model_card"]
@@ -148,10 +148,9 @@ def _chart(scores: Mapping[str, Any] | None) -> Markup | None:
     if scores is None or not (sum(scores["genuine"]) and sum(scores["imposter"])):
         return None
     return Markup(  # noqa: S704 - svg.py escapes all text
-        score_histogram(
+        histogram(
             scores["edges"],
-            scores["genuine"],
-            scores["imposter"],
+            {"genuine": scores["genuine"], "imposters": scores["imposter"]},
             title="Similarity of calibration pairs",
             x_label="similarity (cosine)",
             width=420,  # narrow enough that text can be read on a phone

@@ -189,40 +189,6 @@ def number(value: float, percent: bool = False) -> str:
     return f"{100 * value:.3g} %" if percent else f"{value:.4g}"
 
 
-def score_histogram(
-    edges: ArrayLike,
-    genuine_counts: ArrayLike,
-    imposter_counts: ArrayLike,
-    *,
-    mark: float | None = None,
-    threshold: float | None = None,
-    title: str,
-    x_label: str = "score",
-    width: int = 480,
-    height: int = 230,
-) -> str:
-    """Draw where genuine and imposter pairs score, each as shares of its own kind.
-
-    `mark` is a pair's score, `threshold` where decisions are made: lines with their names.
-
-    Examples
-    --------
-    >>> drawn = score_histogram([0, 0.5, 1], [1, 9], [8, 2], mark=0.7, title="Scores")
-    >>> "<title>Scores</title>" in drawn, "this pair 0.70" in drawn
-    (True, True)
-    """
-    marks = {"this pair": mark, "threshold": threshold}
-    return histogram(
-        edges,
-        {"genuine": genuine_counts, "imposters": imposter_counts},
-        title=title,
-        marks={name: float(at) for name, at in marks.items() if at is not None},
-        x_label=x_label,
-        width=width,
-        height=height,
-    )
-
-
 def histogram(
     edges: ArrayLike,
     series: Mapping[str, ArrayLike],
@@ -237,7 +203,8 @@ def histogram(
 ) -> str:
     """Draw series of counts in the same bins over each other, each as shares of its own sum.
 
-    `x_ticks` are texts to stand along the axis, where they are not its numbers.
+    `marks` are upright lines by their names, such as a pair's score and the threshold; `x_ticks`
+    are texts to stand along the axis, where they are not its numbers.
 
     Examples
     --------

@@ -192,13 +192,6 @@ class _Tradeoff(CurvesFigure):
 class RocCurves(_Tradeoff):
     """True-positive rate against false-positive rate, the latter on a logarithmic axis.
 
-    Parameters
-    ----------
-    curves, source, fold
-        As of every figure of curves.
-    mark : float
-        The false-positive rate marked by a dashed line.
-
     Examples
     --------
     >>> import faircal
@@ -229,13 +222,6 @@ class RocCurves(_Tradeoff):
 @dataclass(frozen=True, eq=False)
 class DetCurves(_Tradeoff):
     """False-negative rate against false-positive rate on normal-deviate axes.
-
-    Parameters
-    ----------
-    curves, source, fold
-        As of every figure of curves.
-    mark : float
-        The false-positive rate marked by a dashed line.
 
     Examples
     --------

@@ -42,15 +42,11 @@ class DifferenceLine(NamedTuple):
     largest: float
 
 
-class PaperAgreement(NamedTuple):
-    """What is compared, by table and in all; apart, what the paper prints no std of."""
+def agreement(matched: Matched) -> tuple[list[AgreementLine], list[DifferenceLine]]:
+    """Compare a run with the paper, by table and in all; apart, what the paper prints no std of.
 
-    lines: list[AgreementLine]
-    differences: list[DifferenceLine]
-
-
-def agreement(matched: Matched) -> PaperAgreement:
-    """Compare a run with the paper; each published number counts once, in its first table."""
+    Each published number counts once, in its first table.
+    """
     counted: set[tuple[str, ...]] = set()
     lines, differences = [], []
     for layout in layouts(matched.dataset):
@@ -65,7 +61,7 @@ def agreement(matched: Matched) -> PaperAgreement:
     if lines:
         sums = (sum(column) for column in list(zip(*lines, strict=True))[1:])
         lines.append(AgreementLine("In all", *sums))
-    return PaperAgreement(lines, differences)
+    return lines, differences
 
 
 def _compared(
@@ -144,13 +140,16 @@ class AgreementPart(NamedTuple):
 
 
 def agreement_parts(
-    claimed: Sequence[Claim], counted: PaperAgreement, simulated: bool
+    claimed: Sequence[Claim],
+    lines: Sequence[AgreementLine],
+    differences: Sequence[DifferenceLine],
+    simulated: bool,
 ) -> list[AgreementPart]:
     """Return claims with their counts, then numbers: how many lie within a deviation, how far."""
     if simulated:
         return [_simulated_claims(claimed)]
-    parts = [_claims(claimed), _numbers(counted.lines)]
-    return [*parts, _differences(counted.differences)] if counted.differences else parts
+    parts = [_claims(claimed), _numbers(lines)]
+    return [*parts, _differences(differences)] if differences else parts
 
 
 def _simulated_claims(claimed: Sequence[Claim]) -> AgreementPart:
@@ -290,7 +289,7 @@ def reproduction(store: ResultsFolder) -> Reproduction:
     """
     matched = Matched.of(store)
     tables = paper_tables(matched)
-    counted, claimed = agreement(matched), claims(matched)
+    (lines, differences), claimed = agreement(matched), claims(matched)
     measured = {table.key for table in tables.values()}
     missing = [layout.title for layout in layouts(matched.dataset) if layout.key not in measured]
     return Reproduction(
@@ -298,10 +297,10 @@ def reproduction(store: ResultsFolder) -> Reproduction:
         matched.dataset,
         matched.title,
         tables,
-        counted.lines,
-        counted.differences,
+        lines,
+        differences,
         claimed,
-        agreement_parts(claimed, counted, matched.simulated),
+        agreement_parts(claimed, lines, differences, matched.simulated),
         notes(matched, store.run, missing),
     )
 

@@ -16,7 +16,7 @@ from faircal.model import OperatingPoint, Population
 from faircal.production.scoring.judging import Judge
 from faircal.production.serving.service import Service
 from faircal.production.serving.verification import Verification
-from faircal.report.svg import score_histogram
+from faircal.report.svg import histogram
 
 #: From how many times likelier (or less likely) evidence is called what. Steps of ten and names
 #: as forensic laboratories use them.
@@ -203,14 +203,13 @@ def _histogram(result: Verification, population: Population) -> Markup:
     point = result.point
     # A threshold on something else than the cosine has no place on its axis.
     on_axis = point.on == "score" and result.score == result.similarity
+    marks = {"this pair": result.similarity, "threshold": point.threshold if on_axis else None}
     return Markup(  # noqa: S704 - svg.py escapes all text
-        score_histogram(
+        histogram(
             population.score_edges,
-            population.genuine_counts,
-            population.imposter_counts,
-            mark=result.similarity,
-            threshold=point.threshold if on_axis else None,
+            {"genuine": population.genuine_counts, "imposters": population.imposter_counts},
             title="This pair among the calibration pairs",
+            marks={name: at for name, at in marks.items() if at is not None},
             x_label="similarity (cosine)",
             width=380,
             height=220,
