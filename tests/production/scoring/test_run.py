@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.production.scoring.run import ScoredOutput, parts_of
+from faircal.production.scoring.run import ScoredOutput
 
 ABOUT = {"model": "m", "keep": ("a", "b")}
 SUFFIXES = (".parquet", ".csv")
@@ -21,6 +21,10 @@ SUFFIXES = (".parquet", ".csv")
 @pytest.fixture(params=SUFFIXES)
 def out(request, tmp_path):
     return tmp_path / f"scored{request.param}"
+
+
+def parts_of(out):
+    return out.with_name(f"{out.name}.parts")
 
 
 def rows(start, stop):

@@ -12,10 +12,11 @@ import errno
 import json
 import re
 import shutil
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -37,19 +38,23 @@ _JOINED = "joined"
 _OURS = re.compile(r"\.?(run\.json|run\.lock|part-\d{6}\.parquet|joined)(\..*)?")
 
 
+@dataclass
 class ScoredOutput:
     """The scored pairs of one run; `ScoredOutput.start` gives it to a ``with`` block.
 
     Attributes
     ----------
+    out, folder : Path
+        The file, and the folder of its parts.
+    parts : list of Path
     pairs : int
         How many are written: ``--resume`` goes on from there.
     """
 
-    def __init__(self, out: Path) -> None:
-        self._out = out
-        self._parts: list[Path] = []
-        self.pairs = 0
+    out: Path
+    folder: Path
+    parts: list[Path] = field(default_factory=list)
+    pairs: int = 0
 
     @classmethod
     @contextmanager
@@ -59,16 +64,22 @@ class ScoredOutput:
         When the block ends well OUT is there. When it raises, whole parts are kept, unless the
         data is at fault: it must change, and then they are worth nothing.
         """
-        folder, output = parts_of(out), cls(out)
-        _check_folder(folder, resume)
-        with _writable(output):
+        output = cls(out, out.with_name(f"{out.name}.parts"))
+        folder = output.folder
+        if resume and not folder.exists():
+            raise ParameterError(
+                f"--resume: there is no {folder} to go on from; leave --resume out"
+            )
+        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        others = [name for name in names if not _OURS.fullmatch(name)]
+        if others:
+            raise ParameterError(f"{folder}: holds {others[0]}, which is not ours; move it away")
+        try:
             output_folder(folder)
             with _locked(folder / "run.lock", out):
-                _check_resumable(folder, about, resume)
+                output.parts = _parts_to_go_on_from(folder, about, resume)
+                output.pairs = sum(map(rows_of, output.parts))
                 try:
-                    # Up to the first part that is missing or damaged.
-                    output._parts = _whole_parts(folder)
-                    output.pairs = sum(map(rows_of, output._parts))
                     write_text(folder / "run.json", json.dumps({"about": dict(about)}, indent=2))
                     yield output
                     output._finish()
@@ -76,54 +87,66 @@ class ScoredOutput:
                     output._stop(error)
                     raise
             shutil.rmtree(folder)
+        except OSError as error:  # a disk that is full, say
+            why = error.strerror or short(error)
+            more = ", then go on with --resume" if output.pairs else ""
+            remedy = "make room for it" if error.errno in _NO_ROOM else "choose another path"
+            raise ParameterError(f"cannot write {out}: {why}; {remedy}{more}") from error
 
     def write(self, table: pa.Table) -> None:
         """Append scored pairs: they are a part of their own, which appears when it is whole."""
-        path = parts_of(self._out) / f"part-{len(self._parts):06d}.parquet"
+        path = self.folder / f"part-{len(self.parts):06d}.parquet"
         # Python's own file: its errors say what is wrong, such as a disk that is full.
         with atomic_path(path) as temporary, temporary.open("wb") as file:
             pq.write_table(table, file, row_group_size=ROW_GROUP, **parquet_options(table.schema))
-        self._parts.append(path)
+        self.parts.append(path)
         self.pairs += len(table)
 
     def _finish(self) -> None:
-        if self._out.suffix == ".parquet" and len(self._parts) == 1:
-            joined = self._parts[0]  # most runs: nothing is written twice
+        """Put the parts together, and the file in its place."""
+        if self.out.suffix == ".parquet" and len(self.parts) == 1:
+            joined = self.parts[0]  # most runs: nothing is written twice
         else:
-            joined = parts_of(self._out) / _JOINED
-            join_parts(self._parts, joined, self._out.suffix)
+            joined = self.folder / _JOINED
+            join_parts(self.parts, joined, self.out.suffix)
         joined.chmod(0o644)
-        joined.replace(self._out)
+        joined.replace(self.out)
 
     def _stop(self, error: BaseException) -> None:
-        (parts_of(self._out) / _JOINED).unlink(missing_ok=True)
+        """Keep what the next run can go on from."""
+        (self.folder / _JOINED).unlink(missing_ok=True)
         # What is wrong with the data must be changed there, and then nothing kept is worth it.
         at_fault = isinstance(error, DataError) and not isinstance(error.__cause__, OSError)
         if at_fault or not self.pairs:
             self.pairs = 0
-            shutil.rmtree(parts_of(self._out), ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def parts_of(out: Path) -> Path:
-    """Return the folder that the parts of `out` are kept in."""
-    return out.with_name(f"{out.name}.parts")
+def _parts_to_go_on_from(folder: Path, about: Mapping[str, Any], resume: bool) -> list[Path]:
+    """Return the parts up to the first that is missing or damaged.
 
-
-def _check_folder(folder: Path, resume: bool) -> None:
-    """Raise where the folder of parts is not there to go on from, or is somebody else's."""
-    if resume and not folder.exists():
-        raise ParameterError(f"--resume: there is no {folder} to go on from; leave --resume out")
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    others = [name for name in names if not _OURS.fullmatch(name)]
-    if others:
-        raise ParameterError(f"{folder}: holds {others[0]}, which is not ours; move it away")
-
-
-def _check_resumable(folder: Path, about: Mapping[str, Any], resume: bool) -> None:
-    """Raise where the parts in `folder` are not those of the run that is asked for."""
-    if not _whole_parts(folder):
-        return
-    earlier = _read_about(folder)
+    Raises
+    ------
+    ParameterError
+        Where there are some, and they are not those of the run that is asked for.
+    """
+    parts: list[Path] = []
+    for number, path in enumerate(sorted(folder.glob("part-*.parquet"))):
+        try:
+            whole = path.name == f"part-{number:06d}.parquet" and rows_of(path) > 0
+        except (OSError, pa.ArrowException):
+            whole = False
+        if not whole:
+            break
+        parts.append(path)
+    if not parts:
+        return []
+    try:
+        earlier = dict(json.loads((folder / "run.json").read_text("utf-8"))["about"])
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise ParameterError(
+            f"{folder}: cannot be read ({short(error)}); delete it to begin anew"
+        ) from error
     if not resume:
         raise ParameterError(
             f"{folder} is there from a run that was interrupted; go on with --resume, or delete it"
@@ -135,29 +158,7 @@ def _check_resumable(folder: Path, about: Mapping[str, Any], resume: bool) -> No
                 f"--resume: {what} differs from that of the run in {folder}; "
                 "give the same again, or delete the folder to begin anew"
             )
-
-
-def _whole_parts(folder: Path) -> list[Path]:
-    parts: list[Path] = []
-    for number, path in enumerate(sorted(folder.glob("part-*.parquet"))):
-        try:
-            whole = path.name == f"part-{number:06d}.parquet" and rows_of(path) > 0
-        except (OSError, pa.ArrowException):
-            whole = False
-        if not whole:
-            break
-        parts.append(path)
     return parts
-
-
-def _read_about(folder: Path) -> dict[str, Any]:
-    """Return what ``run.json`` says the run is about."""
-    try:
-        return dict(json.loads((folder / "run.json").read_text("utf-8"))["about"])
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ParameterError(
-            f"{folder}: cannot be read ({short(error)}); delete it to begin anew"
-        ) from error
 
 
 @contextmanager
@@ -176,18 +177,6 @@ def _locked(path: Path, out: Path) -> Iterator[None]:
                 f"{out}: another run is writing it; wait for it to end or choose another path"
             ) from None
         yield
-
-
-@contextmanager
-def _writable(output: ScoredOutput) -> Iterator[None]:
-    """Turn what writing raises (a disk that is full, say) into our error."""
-    try:
-        yield
-    except OSError as error:
-        why = error.strerror or short(error)
-        more = ", then go on with --resume" if output.pairs else ""
-        remedy = "make room for it" if error.errno in _NO_ROOM else "choose another path"
-        raise ParameterError(f"cannot write {output._out}: {why}; {remedy}{more}") from error
 
 
 def score_stream(
@@ -235,8 +224,11 @@ def score_stream(
     """
     output: ScoredOutput | None = None
     try:
-        with ScoredOutput.start(out, about, resume) as output:
-            scored = _scored(model, stream, keep, columns, shift, adding, output.pairs)
+        with (
+            ScoredOutput.start(out, about, resume) as output,
+            closing(stream.parts(output.pairs, columns)) as parts,
+        ):
+            scored = (score_part(model, part, keep, shift, adding) for part in parts)
             with closing(ahead(scored, 1)) as tables:
                 for table in tables:
                     output.write(table)
@@ -246,20 +238,6 @@ def score_stream(
         kept = 0 if output is None else output.pairs
         hint = f"{kept} pairs are kept, --resume goes on from there"
         raise KeyboardInterrupt(hint if kept else "nothing is written") from error
-
-
-def _scored(
-    model: Method,
-    stream: PairParts,
-    keep: Sequence[str],
-    columns: Collection[str] | None,
-    shift: Shift | None,
-    adding: Adding | None,
-    start: int,
-) -> Generator[pa.Table, None, None]:
-    with closing(stream.parts(start, columns)) as parts:
-        for part in parts:
-            yield score_part(model, part, keep, shift, adding)
 
 
 #: Rows of a row group.
@@ -279,17 +257,14 @@ def join_parts(parts: Sequence[Path], path: Path, suffix: str) -> None:
     Arrow has no way to copy their bytes, and doing that by hand takes a Thrift parser.
     """
     schema = pq.read_schema(parts[0])
-    with path.open("wb") as file, _writer_of(file, schema, suffix) as writer:
-        for part in parts:
-            with pq.ParquetFile(part) as source:
-                for number in range(source.num_row_groups):
-                    writer.write_table(source.read_row_group(number))
-
-
-def _writer_of(file: BinaryIO, schema: pa.Schema, suffix: str) -> Any:
-    if suffix == ".csv":
-        return pacsv.CSVWriter(file, schema)
-    return pq.ParquetWriter(file, schema, **parquet_options(schema))
+    with path.open("wb") as file:
+        csv = suffix == ".csv"
+        options = {} if csv else parquet_options(schema)
+        with (pacsv.CSVWriter if csv else pq.ParquetWriter)(file, schema, **options) as writer:
+            for part in parts:
+                with pq.ParquetFile(part) as source:
+                    for number in range(source.num_row_groups):
+                        writer.write_table(source.read_row_group(number))
 
 
 def parquet_options(schema: pa.Schema) -> dict[str, Any]:

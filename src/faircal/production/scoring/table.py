@@ -20,6 +20,9 @@ from faircal.metrics import log_likelihood_ratio
 from faircal.model import OperatingPoint, Places
 from faircal.production.scoring.judging import Placing
 
+_SIDES = ("left", "right")
+#: Who is in an image; kept where it is asked for by this name.
+IDENTITY = "identity"
 #: What can be added, and the columns that it comes to.
 COLUMNS = {
     "log_likelihood_ratio": ("log_likelihood_ratio",),
@@ -103,32 +106,19 @@ class Adding:
 
         `told` are the probabilities for the share of genuine pairs that is wanted.
         """
-        found: dict[str, Any] = {}
+        columns: dict[str, Any] = {}
         for name in self.names:
             if name == "decision" and self.point is not None:
-                found[name] = self.point.decide(output.score, told).astype(np.int8)
-            else:
-                found |= zip(COLUMNS[name], self._values(name, part, output, places), strict=True)
-        return found
-
-    def _values(
-        self, name: str, part: Dataset, output: Output, places: Places | None
-    ) -> tuple[Any, ...]:
-        if name == "log_likelihood_ratio":
-            return (log_likelihood_ratio(output.probability, calibrated_at=self.share),)
-        if name == "similarity":
-            return (part.scores,)
-        if places is None:
-            raise ParameterError(f"{name}: expected a model with a population, found none")
-        sides = part.pairs.left, part.pairs.right
-        if name == "clusters":
-            return tuple(places.cluster[side] for side in sides)
-        return tuple(places.outside[side].astype(np.int8) for side in sides)
-
-
-_SIDES = ("left", "right")
-#: Who is in an image; kept where it is asked for by this name.
-IDENTITY = "identity"
+                columns[name] = self.point.decide(output.score, told).astype(np.int8)
+            elif name == "log_likelihood_ratio":
+                columns[name] = log_likelihood_ratio(output.probability, calibrated_at=self.share)
+            elif name == "similarity":
+                columns[name] = part.scores
+            elif places is not None:
+                values = places.cluster if name == "clusters" else places.outside.astype(np.int8)
+                for column, side in zip(COLUMNS[name], _SIDES, strict=True):
+                    columns[column] = values[getattr(part.pairs, side)]
+        return columns
 
 
 def score_part(
@@ -154,7 +144,13 @@ def score_part(
     """
     places = None if adding is None else adding.places(part)  # before the model looks for them
     output = model.apply(part)
-    columns: dict[str, Any] = _ids(part)
+    ids = part.images.ids
+    columns: dict[str, Any]
+    if part.has_images:
+        columns = {side: ids.take(pa.array(getattr(part.pairs, side))) for side in _SIDES}
+    else:
+        # A score table has no image ids: its row numbers, counted from 1, say which pair it is.
+        columns = dict.fromkeys(_SIDES, np.asarray(ids)[part.pairs.left] + 1)
     probability = output.probability if shift is None else shift(output.probability)
     columns |= {"score": output.score, "probability": probability}
     if adding is not None:
@@ -166,28 +162,13 @@ def score_part(
     for name in keep:
         if name in ("genuine", "fold"):
             continue
-        column = _column(part, name)
+        column = part.images.identity if name == IDENTITY else part.images.attributes[name]
+        if column is None:
+            raise DataError(f"{part.where}: --keep identity: the data does not tell who is in it")
         for side in _SIDES:
             codes = column.take(getattr(part.pairs, side))
             columns[f"{side}_{name}"] = decoded(Column(codes, column.names))
     return pa.table(columns)
-
-
-def _column(part: Dataset, name: str) -> Column:
-    if name != IDENTITY:
-        return part.images.attributes[name]
-    if part.images.identity is None:
-        raise DataError(f"{part.where}: --keep identity: the data does not tell who is in it")
-    return part.images.identity
-
-
-def _ids(part: Dataset) -> dict[str, Any]:
-    ids = part.images.ids
-    if part.has_images:
-        return {side: ids.take(pa.array(getattr(part.pairs, side))) for side in _SIDES}
-    # A score table has no image ids: its row numbers, counted from 1, say which pair it is.
-    rows = np.asarray(ids)[part.pairs.left] + 1
-    return dict.fromkeys(_SIDES, rows)
 
 
 def needed_columns(model: Method, keep: Sequence[str], attributes: Collection[str]) -> set[str]:
