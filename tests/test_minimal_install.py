@@ -255,7 +255,6 @@ class TestWithoutSpark:
             for use in (
                 lambda: spark.open_pairs(None, "faces"),
                 lambda: spark.pairs_of(None, "faces"),
-                lambda: spark.benchmark(None, "faces", "out"),
             ):
                 try:
                     use()
@@ -265,14 +264,14 @@ class TestWithoutSpark:
         before = contents(home)
         found = run(script, home)
         assert found.stderr == ""
-        assert found.stdout == f"{NO_SPARK}\n" * 3
+        assert found.stdout == f"{NO_SPARK}\n" * 2
         assert contents(home) == before
 
     @pytest.mark.parametrize(
         "words",
         [
             ["score", "m.faircal", "faces", "--out", "scored.parquet"],
-            ["benchmark", "faces", "--methods", "baseline", "--out", "out"],
+            ["audit", "faces", "--out", "out"],
         ],
         ids=lambda words: words[0],
     )

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from faircal.metrics.intervals import Uncertainty
-from faircal.metrics.measures import Measure, Rankings, at_threshold, measure
-from faircal.metrics.results import ALL
+from faircal.metrics.measures import Rankings, at_threshold, measure
+from faircal.metrics.results import ALL, Result
 from studies.uncertainty import pairwise
 from studies.uncertainty.laws import Float64
 from studies.uncertainty.settings import (
@@ -59,7 +59,7 @@ def _intervals(
     rankings = Rankings.of(drawn.score, said, drawn.genuine, drawn.groups, np.inf)
     seed = int(rng.integers(2**31))
 
-    def unsure(found: Sequence[Measure]) -> Uncertainty:
+    def unsure(found: Sequence[Result]) -> Uncertainty:
         return Uncertainty(
             found,
             genuine=drawn.genuine,

@@ -250,7 +250,7 @@ class TestClassifier:
         assert without.locator("main").inner_text() == text
         summary = page.locator("#summary").inner_text()
         assert "is off most for South" in summary
-        assert "against Uncalibrated (no calibration): better: NLL down by" in summary
+        assert "against Uncalibrated (no calibration). Better: NLL down by" in summary
         assert "Tiny: only 60 rows: not enough data" in summary
         assert "<img src=x" in text  # a name, and no more
         links = page.locator("nav a")

@@ -242,7 +242,7 @@ def test_example_goes_on(text, words, world, tmp_path, run_here, interrupt_at, m
     monkeypatch.chdir(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr("faircal.data.Dataset.BATCH", 500)
-        patch.setattr("faircal.production.scoring.run.PART", 500)
+        patch.setattr("faircal.production.scoring.run.ROW_GROUP", 500)
         interrupt_at(patch, *STOPPED[words[0]])
         stopped = run_here([word for word in words if word != "--resume"])
     assert stopped.code == 1

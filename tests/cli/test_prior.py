@@ -205,7 +205,6 @@ class TestLabelNoise:
     @pytest.mark.parametrize(
         ("more", "match"),
         [
-            (["--label-noise", 0.05, "--stream"], "needs all pairs in memory"),
             (["--label-noise", 1.5], "label-noise"),
             (["--label-noise", 0], "label-noise"),
         ],

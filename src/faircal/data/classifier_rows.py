@@ -134,7 +134,7 @@ def load_classifier_rows(
     Examples
     --------
     >>> import tempfile
-    >>> with temprows.TemporaryDirectory() as folder:
+    >>> with tempfile.TemporaryDirectory() as folder:
     ...     table = Path(folder) / "rows.csv"
     ...     _ = table.write_text("p_no,p_yes,label,sex\n0.9,0.1,no,F\n0.3,0.7,yes,M\n")
     ...     data = load_classifier_rows(table)

@@ -3,7 +3,7 @@
 people → folds that share no person → genuine pairs → imposter pairs of the wanted kind
 """
 
-from faircal.data.pairing.build import BY_EMBEDDING, IMPOSTERS, BuiltPairs, PairPlan, build_pairs
+from faircal.data.pairing.build import IMPOSTERS, BuiltPairs, PairPlan, build_pairs
 from faircal.data.pairing.folder import make_pairs
 
-__all__ = ["BY_EMBEDDING", "IMPOSTERS", "BuiltPairs", "PairPlan", "build_pairs", "make_pairs"]
+__all__ = ["IMPOSTERS", "BuiltPairs", "PairPlan", "build_pairs", "make_pairs"]

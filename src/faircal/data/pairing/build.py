@@ -32,7 +32,8 @@ _DRAW = {
 #: The kinds of imposter pairs.
 IMPOSTERS = tuple(_DRAW)
 #: Those that are drawn by groups, and by what the embeddings say.
-_BY_GROUP, BY_EMBEDDING = ("group", "cross"), ("cluster", "matched", "hard")
+_BY_GROUP = ("group", "cross")
+BY_EMBEDDING = ("cluster", "matched", "hard")
 #: Clusters, or cells of people who are alike, and people of one in a fold, where the plan does not
 #: say.
 _CLUSTERS, _CELLS, _PEOPLE = 30, 10, 10

@@ -92,7 +92,7 @@ def compare(
     ...     for name, result in estimates.items()
     ... )
     >>> (result,) = compare(run_a, run_b)
-    >>> result.group, result.metric, round(result.difference.value, 3), result.verdict
+    >>> result.group, result.metric, round(result.difference, 3), result.verdict
     ('F', 'ks', 0.03, 'worse')
     """
     if not 0.5 <= level < 1:
