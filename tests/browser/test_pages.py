@@ -254,6 +254,6 @@ class TestClassifier:
         assert "Tiny: only 60 rows: not enough data" in summary
         assert "<img src=x" in text  # a name, and no more
         links = page.locator("nav a")
-        assert links.count() == 6
+        assert links.count() == 5
         for link in links.all():
             assert page.locator(link.get_attribute("href")).is_visible()
