@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -19,6 +20,9 @@ settings.register_profile(
     derandomize="FAIRCAL_NO_SKIP" in os.environ,
 )
 settings.load_profile("faircal")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, which some tests send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 #: What a machine may rightly lack, as the reasons of skipped tests call it.
 MAY_LACK = ("real data", "GPU")
