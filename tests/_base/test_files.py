@@ -11,7 +11,6 @@ from faircal._base import files
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import (
     atomic_path,
-    digest,
     existing,
     new_folder,
     output_folder,
@@ -227,12 +226,6 @@ def test_existing_that_is_closed(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(DataError, match="not readable; check its permissions"):
         existing(tmp_path)
-
-
-def test_digest():
-    """SHA-256 of "abc", from the standard."""
-    value = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    assert digest(lambda update: [update(b"ab"), update(b"c")]) == value
 
 
 def test_moving_that_was_cut_short_is_ended(tmp_path, monkeypatch):

@@ -627,7 +627,7 @@ def test_demo_on_a_smaller_preset(tmp_path, run_here, monkeypatch):
     """The demo is the benchmark on a preset: here on a small one, in this process."""
     monkeypatch.setattr("faircal.workflows.benchmark.DEMO", "small")
     fewer = dataclasses.replace(PRESETS["small"], people=80, images=400, pairs=1200, dimension=16)
-    monkeypatch.setitem(PRESETS._things, "small", fewer)
+    monkeypatch.setitem(PRESETS, "small", fewer)
     done = run_here(["demo", "--out", str(tmp_path / "demo"), "--json"])
     assert done.code == 0
     assert "simulated, no real people" in done.err

@@ -314,7 +314,7 @@ def test_benchmark_with_settings(world, run_here):
 def tiny_demo(monkeypatch, short_schedules):
     """A population and schedules for ``demo --all`` that take a moment."""
     preset = replace(PRESETS["small"], people=80, images=400, pairs=1200, dimension=16)
-    monkeypatch.setitem(PRESETS._things, "tiny", preset)
+    monkeypatch.setitem(PRESETS, "tiny", preset)
     monkeypatch.setattr("faircal.workflows.benchmark.DEMO_OF_ALL", "tiny")
     monkeypatch.setattr("faircal.workflows.benchmark.DEMO", "small")
     for name, values in short_schedules.items():

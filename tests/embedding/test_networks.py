@@ -100,7 +100,7 @@ def know(monkeypatch, name, path, **changes):
     """Let the known network `name` have the checksum of a stand-in."""
     known = NETWORKS[name]
     weights = replace(known.weights, sha256=file_digest(path))
-    monkeypatch.setitem(NETWORKS._things, name, replace(known, weights=weights, **changes))
+    monkeypatch.setitem(NETWORKS, name, replace(known, weights=weights, **changes))
 
 
 def one_line(caught, *words):

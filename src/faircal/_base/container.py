@@ -53,7 +53,7 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
             f"cannot save a header of {len(text):,} bytes: {_LONGEST:,} is the most; keep long "
             "lists of numbers as arrays"
         )
-    text += b" " * _padding(_FRONT.size + len(text))
+    text += b" " * (-(_FRONT.size + len(text)) % _ALIGN)
     parts = [_FRONT.pack(MAGIC, VERSION, len(text)), text]
     for key in sorted(arrays):
         if arrays[key].dtype.name not in _DTYPES:
@@ -62,7 +62,7 @@ def pack(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> bytes
                 f"found {arrays[key].dtype.name}; convert it in _get_state"
             )
         raw = np.ascontiguousarray(arrays[key]).tobytes()
-        parts += [raw, bytes(_padding(len(raw)))]
+        parts += [raw, bytes(-len(raw) % _ALIGN)]
     body = b"".join(parts)
     return body + hashlib.sha256(body).digest()
 
@@ -124,33 +124,27 @@ def _header(text: bytes) -> dict[str, Any]:
     """Read the header: JSON as its standard has it, every name once, nothing nested deeply."""
     try:
         # Of bytes, json guesses the encoding and imports what reads it.
-        header = json.loads(
-            str(text, "utf-8"),
-            parse_constant=_no_number,
-            parse_float=_finite,
-            object_pairs_hook=_once,
-        )
-        shallow = _is_shallow(header)
+        header = json.loads(str(text, "utf-8"), object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
         raise ModelFileError("damaged: its header is not JSON; copy or fit it again") from error
+    level: list[Any] = [header]
+    for _ in range(_DEEPEST):  # what is in lists and objects, one level after the other
+        # NaN and infinities, which Python reads and JSON does not have.
+        if any(isinstance(item, float) and not math.isfinite(item) for item in level):
+            raise ModelFileError("damaged: its header is not JSON; copy or fit it again")
+        inner = [
+            item.values() if isinstance(item, dict) else item
+            for item in level
+            if isinstance(item, dict | list)
+        ]
+        level = [item for items in inner for item in items]
     if not isinstance(header, dict):
         raise ModelFileError("damaged: its header is not an object; copy or fit it again")
-    if not shallow:
+    if level:
         raise ModelFileError(
             f"damaged: its header is nested more than {_DEEPEST} deep; copy or fit it again"
         )
     return header
-
-
-def _no_number(name: str) -> float:
-    raise ValueError(name)  # NaN and infinities, which JSON does not have
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(text)
-    return value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -160,24 +154,23 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return entries
 
 
-def _is_shallow(value: Any) -> bool:
-    level: list[Any] = [value]
-    for _ in range(_DEEPEST):
-        inner = (
-            item.values() if isinstance(item, dict) else item
-            for item in level
-            if isinstance(item, dict | list)
-        )
-        level = [item for items in inner for item in items]
-    return not level
-
-
 def cut(specs: Any, body: memoryview) -> dict[str, NDArray[Any]]:
     """Cut the arrays out of `body`; sizes are checked before anything is read."""
     if not isinstance(specs, dict):
         raise ModelFileError("damaged: it does not list its arrays; copy or fit it again")
-    lengths = {key: _length(specs[key]) for key in sorted(specs)}
-    if sum(length + _padding(length) for length in lengths.values()) != len(body):
+    lengths = {}
+    for key in sorted(specs):
+        spec = specs[key]
+        if not (isinstance(spec, list) and len(spec) == 2 and isinstance(spec[1], list)):
+            raise ModelFileError("damaged: an array of unknown kind; copy or fit it again")
+        dtype, shape = spec
+        sizes = [n for n in shape if type(n) is int and n >= 0]  # true and false are no sizes
+        if dtype not in _DTYPES or len(sizes) < len(shape) or len(shape) > _MOST_DIMENSIONS:
+            raise ModelFileError("damaged: an array of unknown kind; copy or fit it again")
+        if 0 in sizes and max(sizes) > _WIDEST_EMPTY:
+            raise ModelFileError("damaged: an empty array is too wide; copy or fit it again")
+        lengths[key] = math.prod(sizes) * int(np.dtype(dtype).itemsize)
+    if sum(-(-length // _ALIGN) * _ALIGN for length in lengths.values()) != len(body):
         raise ModelFileError("damaged: its arrays do not fill it; copy or fit it again")
     arrays, start = {}, 0
     for key, length in lengths.items():
@@ -186,7 +179,7 @@ def cut(specs: Any, body: memoryview) -> dict[str, NDArray[Any]]:
         if dtype == "bool" and np.frombuffer(raw, np.uint8).max(initial=0) > 1:
             raise ModelFileError("damaged: an array is neither true nor false; fit it again")
         arrays[key] = np.frombuffer(raw, dtype=dtype).reshape(shape).copy()
-        start += length + _padding(length)
+        start += -(-length // _ALIGN) * _ALIGN
     return arrays
 
 
@@ -212,20 +205,3 @@ def check_numbers(arrays: Mapping[str, NDArray[Any]], but: Collection[str] = ())
             continue
         if not (array.min() >= -most and array.max() <= most):  # not where NaN
             raise DataError(f"{key}: expected finite numbers up to {most:g}; fit it again")
-
-
-def _padding(length: int) -> int:
-    return -length % _ALIGN
-
-
-def _length(spec: Any) -> int:
-    """Return the bytes of an array, whose dtype and sizes must be such as we write."""
-    if not (isinstance(spec, list) and len(spec) == 2 and isinstance(spec[1], list)):
-        raise ModelFileError("damaged: an array of unknown kind; copy or fit it again")
-    dtype, shape = spec
-    sizes = [n for n in shape if type(n) is int and n >= 0]  # true and false are no sizes
-    if dtype not in _DTYPES or len(sizes) < len(shape) or len(shape) > _MOST_DIMENSIONS:
-        raise ModelFileError("damaged: an array of unknown kind; copy or fit it again")
-    if 0 in sizes and max(sizes) > _WIDEST_EMPTY:
-        raise ModelFileError("damaged: an empty array is too wide; copy or fit it again")
-    return math.prod(sizes) * int(np.dtype(dtype).itemsize)

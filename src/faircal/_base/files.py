@@ -6,7 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,36 +17,35 @@ _READY = ".ready"
 
 
 @contextmanager
-def atomic_path(target: Path) -> Iterator[Path]:
-    """Give a temporary path beside `target` that takes its place when the block ends well.
+def atomic_path(target: Path, *, folder: bool = False) -> Iterator[Path]:
+    """Give a temporary file, or `folder`, beside `target` that takes its place at the block's end.
 
-    When the block raises, the temporary file goes and `target` is as it was.
+    When the block raises, what is temporary goes and `target` is as it was.
     """
-    if target.is_dir():
+    if target.is_dir() and not folder:
         raise ParameterError(f"{target} is a folder; give the path of a file to write")
-    temporary = _beside(target, folder=False)
-    try:
-        yield temporary
-        temporary.chmod(0o644)
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _beside(target: Path, *, folder: bool) -> Path:
-    """Make an empty temporary file, or folder, beside `target`."""
-    prefix, suffix = f".{target.name}.", ".tmp"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        where = ".tmp", f".{target.name}.", target.parent
         if folder:
-            return Path(tempfile.mkdtemp(suffix, prefix, target.parent))
-        handle, name = tempfile.mkstemp(suffix, prefix, target.parent)
+            temporary = Path(tempfile.mkdtemp(*where))
+        else:
+            handle, name = tempfile.mkstemp(*where)
+            os.close(handle)
+            temporary = Path(name)
     except OSError as error:
         raise ParameterError(
             f"cannot write {target}: {error.strerror}; choose a folder you may write to"
         ) from error
-    os.close(handle)
-    return Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o755 if folder else 0o644)
+        temporary.replace(target)
+    finally:
+        if folder:
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
 
 
 def require_new(target: Path) -> None:
@@ -64,14 +63,8 @@ def new_folder(target: Path) -> Iterator[Path]:
     `target` must be new or empty. When the block raises, nothing is left.
     """
     require_new(target)
-    target = target.resolve()  # a link stays one
-    temporary = _beside(target, folder=True)
-    try:
+    with atomic_path(target.resolve(), folder=True) as temporary:  # a link stays one
         yield temporary
-        temporary.chmod(0o755)
-        temporary.replace(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 @contextmanager
@@ -168,13 +161,6 @@ def stamp(path: Path) -> bytes:
     """Return what tells whether a file was changed: path, size and time; it is not read."""
     status = path.stat()
     return f"{path.resolve()}\0{status.st_size}\0{status.st_mtime_ns}\0".encode()
-
-
-def digest(update: Callable[[Callable[[bytes | memoryview], None]], None]) -> str:
-    """Return the SHA-256 of the bytes that `update` feeds to the function it is given."""
-    sha = hashlib.sha256()
-    update(sha.update)
-    return sha.hexdigest()
 
 
 def file_digest(path: Path) -> str:

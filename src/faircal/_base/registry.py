@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from numbers import Integral
 from typing import TypeVar
 
@@ -62,8 +62,8 @@ def short(error: Exception) -> str:
     return str(error).partition("\n")[0][:160] or type(error).__name__
 
 
-class Registry(Mapping[str, T]):
-    """A mapping from name to thing, filled by registration, with helpful look-up errors.
+class Registry(dict[str, T]):
+    """Things by name, filled by registration, with helpful look-up errors.
 
     Parameters
     ----------
@@ -83,27 +83,15 @@ class Registry(Mapping[str, T]):
     """
 
     def __init__(self, kind: str) -> None:
+        super().__init__()
         self.kind = kind
-        self._things: dict[str, T] = {}
 
     def register(self, name: str, thing: T) -> None:
         """Add `thing` under `name`; a name can be taken only once."""
-        if name in self._things:
+        if name in self:
             raise ParameterError(f"{self.kind} {name!r} is registered already; choose another name")
-        self._things[name] = thing
+        self[name] = thing
 
-    def __getitem__(self, name: str) -> T:
-        try:
-            return self._things[name]
-        except KeyError:
-            hint = did_you_mean(str(name), self._things)
-            raise ParameterError(f"unknown {self.kind} {name!r}; {hint}") from None
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._things
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._things)
-
-    def __len__(self) -> int:
-        return len(self._things)
+    def __missing__(self, name: str) -> T:
+        hint = did_you_mean(str(name), self)
+        raise ParameterError(f"unknown {self.kind} {name!r}; {hint}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ModelFileError, ParameterError
-from faircal._base.files import digest, file_digest
+from faircal._base.files import file_digest
 from faircal._base.registry import Registry, device_kind, short
 from faircal.embedding.preprocessing import (
     DLIB_POINTS,
@@ -170,7 +171,7 @@ def _with_companions(path: Path, sha256: str) -> str:
     if not companions:
         return sha256
     sums = [sha256, *(file_digest(file) for file in companions)]
-    return digest(lambda update: update(" ".join(sums).encode()))
+    return hashlib.sha256(" ".join(sums).encode()).hexdigest()
 
 
 class FaceNet(Network):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import json
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from faircal._base.container import VERSION, unpack
-from faircal._base.files import digest
 from faircal._version import __version__
 from faircal.calibrators import Calibrator
 from faircal.calibrators.classes import ClassCalibrator
@@ -163,7 +163,7 @@ def _of_file(path: Path) -> dict[str, Any]:
     header, _ = unpack(blob)
     return {
         "name": path.name,
-        "sha256": digest(lambda feed: feed(blob)),
+        "sha256": hashlib.sha256(blob).hexdigest(),
         "bytes": len(blob),
         "format": VERSION,
         "schema": header.get("schema", 0),

@@ -125,7 +125,7 @@ def test_methods_without_a_calibrator_run_once(data, monkeypatch):
         def __init__(self):
             pass
 
-    monkeypatch.setitem(METHODS._things, "plain", Plain)
+    monkeypatch.setitem(METHODS, "plain", Plain)
     plan = make_plan(data, BenchmarkSettings(methods=("plain",), calibrators=("beta", "platt")))
     assert {cell.calibrator for cell in plan.cells} == {""}
     assert len(plan.cells) == 5

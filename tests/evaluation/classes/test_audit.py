@@ -274,7 +274,7 @@ def test_a_metric_of_pairs_is_put_to_the_top_label(monkeypatch):
     metric = Metric(
         "gap", lambda r: 0.0, "probability", "lower", "Gap", losses=lambda q, y: (q - y) ** 2
     )
-    monkeypatch.setitem(METRICS._things, "gap", metric)
+    monkeypatch.setitem(METRICS, "gap", metric)
     found = audit_classes({"a": p, "b": p**2 / (p**2).sum(1, keepdims=True)}, codes, groups=codes)
     row = found.result("top_gap", method="a", group="1")
     best, right = p.max(axis=1)[codes == 1], (p.argmax(axis=1) == codes)[codes == 1]

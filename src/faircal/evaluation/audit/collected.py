@@ -7,6 +7,7 @@ memory. Of more pairs it counts scores in bins, and the audit is that of scores 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from faircal._base.checkpoints import Checkpoint, mark_of
 from faircal._base.container import prefixed, unprefixed
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import digest
 from faircal._base.jobs import Job
 from faircal.compute.counting import ScoreCounts, fine_edges
 from faircal.data import Dataset, Groups
@@ -460,12 +460,10 @@ class AuditCheckpoint:
 
 def files_digest(paths: Sequence[Path]) -> str:
     """Return the SHA-256 of the names, lengths and contents of files, read piece by piece."""
-
-    def feed(update: Any) -> None:
-        for path in table_files(paths):
-            update(f"{path.name}\0{path.stat().st_size}\0".encode())
-            with path.open("rb") as file:
-                while piece := file.read(1 << 20):
-                    update(piece)
-
-    return digest(feed)
+    sha = hashlib.sha256()
+    for path in table_files(paths):
+        sha.update(f"{path.name}\0{path.stat().st_size}\0".encode())
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                sha.update(piece)
+    return sha.hexdigest()

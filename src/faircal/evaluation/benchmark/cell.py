@@ -5,6 +5,7 @@ What is kept of finished cells makes a benchmark resumable, and is what results 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import time
@@ -17,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import digest, output_folder, write_text
+from faircal._base.files import output_folder, write_text
 from faircal._base.jobs import Progress
 from faircal.data import Dataset
 from faircal.evaluation.benchmark.settings import BenchmarkSettings, Cell, Plan, build_method
@@ -309,7 +310,7 @@ class Parts:
 
     def checkpoint(self, cell: Cell, fit: str) -> Path:
         """Return where one of the fits of a cell keeps the state of its training."""
-        return self.home / f"{cell.key}-{digest(lambda feed: feed(fit.encode()))[:16]}.checkpoint"
+        return self.home / f"{cell.key}-{hashlib.sha256(fit.encode()).hexdigest()[:16]}.checkpoint"
 
     def _remove_checkpoints(self, start: str) -> None:
         for path in self.home.glob(f"{start}*.checkpoint"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,6 @@ from torch import Tensor
 
 from faircal._base.checkpoints import Checkpoint
 from faircal._base.errors import ParameterError
-from faircal._base.files import digest
 from faircal._base.jobs import Job
 from faircal.compute._torch_kernels import Recorded
 
@@ -82,14 +82,11 @@ class TrainingSession:
         """
         settings = sorted(asdict(recipe).items())
         how = self.seed, self.device.type, self.mixed_precision, *more
-
-        def feed(update: Any) -> None:
-            update(f"{settings} {how} {torch.__version__}".encode())
-            for array in arrays:
-                update(np.ascontiguousarray(array).tobytes())
-
+        sha = hashlib.sha256(f"{settings} {how} {torch.__version__}".encode())
+        for array in arrays:
+            sha.update(np.ascontiguousarray(array).tobytes())
         depends = "data, parameters, seed, device or version of PyTorch"
-        self._file = Checkpoint(self.job, digest(feed), "training", "train", depends)
+        self._file = Checkpoint(self.job, sha.hexdigest(), "training", "train", depends)
         state = self._file.read()
         if state is None:
             return

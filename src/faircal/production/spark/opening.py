@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import digest, existing, stamp
+from faircal._base.files import existing, stamp
 from faircal._base.registry import did_you_mean
 from faircal.data import Dataset
 from faircal.data.build import ScoreColumns
@@ -297,13 +298,10 @@ def _range(frame: DataFrame, names: Sequence[str], limits: Range | None, where: 
 def _mark(source: Path, how: str) -> str:
     """Return a hash of how the data is read, and of what tells whether a file was changed."""
     files = [path for path in source.rglob("*") if path.is_file()] if source.is_dir() else [source]
-
-    def feed(update: Any) -> None:
-        update(how.encode())
-        for path in sorted(files):
-            update(stamp(path))
-
-    return digest(feed)
+    sha = hashlib.sha256(how.encode())
+    for path in sorted(files):
+        sha.update(stamp(path))
+    return sha.hexdigest()
 
 
 #: Rows that are read here and dealt out, at most: Java must hold them.
