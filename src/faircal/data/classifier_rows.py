@@ -6,6 +6,7 @@ lie in a table or an ``.npz`` rows.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
-from faircal._base.files import digest
 from faircal.data.build import MOST_GROUPS, makes_groups, require_crossable
 from faircal.data.class_probabilities import as_probabilities_matrix, label_codes
 from faircal.data.columns import WHOLE, Column, as_floats, first_true, parse_fold
@@ -87,18 +87,16 @@ class ClassifierRows:
 
     def hash(self) -> str:
         """SHA-256 over probabilities, labels, features, folds, units and attributes."""
-
-        def feed(update: Any) -> None:
-            update(repr(self.classes).encode())
-            for array in (self.probabilities, self.codes, self.features, self.fold):
-                if array is not None:
-                    update(np.ascontiguousarray(array).view(np.uint8).data)
-            units = {} if self.identity is None else {IDENTITY: self.identity}
-            for key, column in sorted({**self.attributes, **units}.items()):
-                update(f"{key}:{column.names}".encode())
-                update(column.codes.tobytes())
-
-        return digest(feed)
+        sha = hashlib.sha256()
+        sha.update(repr(self.classes).encode())
+        for array in (self.probabilities, self.codes, self.features, self.fold):
+            if array is not None:
+                sha.update(np.ascontiguousarray(array).view(np.uint8).data)
+        units = {} if self.identity is None else {IDENTITY: self.identity}
+        for key, column in sorted({**self.attributes, **units}.items()):
+            sha.update(f"{key}:{column.names}".encode())
+            sha.update(column.codes.tobytes())
+        return sha.hexdigest()
 
 
 def load_classifier_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeVar
@@ -11,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import digest
 from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, build_images, build_pairs
 from faircal.data.columns import UNKNOWN, Column, Index
@@ -339,26 +339,24 @@ class Dataset:
 
     def hash(self) -> str:
         """SHA-256 over labels, folds, pairs, attributes, and the features' values and use."""
-
-        def feed(update: Any) -> None:
-            update(str(self.score_range).encode())
-            for array in (self.pairs.left, self.pairs.right, self.pairs.genuine, self.pairs.fold):
-                if array is not None:
-                    update(np.ascontiguousarray(array).tobytes())
-            for key, column in sorted(self.images.attributes.items()):
-                update(f"{key}:{column.names}".encode())
-                update(column.codes.tobytes())
-            for key, feature in sorted(self.features.items()):
-                update(key.encode())
-                if feature.embeddings is not None:
-                    update(str(feature.embeddings.normalize).encode())
-                    if feature.embeddings.device != "cpu":  # which changes the last digits
-                        update(feature.embeddings.device.encode())
-                    update(np.ascontiguousarray(feature.embeddings.vectors).view(np.uint8).data)
-                if feature.scores is not None:
-                    update(feature.scores.tobytes())
-
-        return digest(feed)
+        sha = hashlib.sha256()
+        sha.update(str(self.score_range).encode())
+        for array in (self.pairs.left, self.pairs.right, self.pairs.genuine, self.pairs.fold):
+            if array is not None:
+                sha.update(np.ascontiguousarray(array).tobytes())
+        for key, column in sorted(self.images.attributes.items()):
+            sha.update(f"{key}:{column.names}".encode())
+            sha.update(column.codes.tobytes())
+        for key, feature in sorted(self.features.items()):
+            sha.update(key.encode())
+            if feature.embeddings is not None:
+                sha.update(str(feature.embeddings.normalize).encode())
+                if feature.embeddings.device != "cpu":  # which changes the last digits
+                    sha.update(feature.embeddings.device.encode())
+                sha.update(np.ascontiguousarray(feature.embeddings.vectors).view(np.uint8).data)
+            if feature.scores is not None:
+                sha.update(feature.scores.tobytes())
+        return sha.hexdigest()
 
 
 def _images_of(attributes: Any, matrices: Mapping[str, Embeddings]) -> Images:

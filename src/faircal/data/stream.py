@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import queue
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from faircal._base.checkpoints import uninterrupted
 from faircal._base.errors import ParameterError
-from faircal._base.files import digest, existing, stamp
+from faircal._base.files import existing, stamp
 from faircal.data.build import ScoreColumns
 from faircal.data.columns import Span, parse_fold, parse_scores
 from faircal.data.dataset import COSINE_RANGE, Dataset, Memo, check_range, join_scores
@@ -155,14 +156,12 @@ class PairStream(StoredPairs):
         That is path, size and time of all files: quick, as none is read; one that is merely
         copied counts as changed.
         """
-
-        def feed(update: Any) -> None:
-            vectors = [held and (held.normalize, held.device) for held in self.features.values()]
-            update(f"{self._filter}\0{vectors}\0{self.source.limits}\0".encode())
-            for path in table_files(self.files):
-                update(stamp(path))
-
-        return digest(feed)
+        sha = hashlib.sha256()
+        vectors = [held and (held.normalize, held.device) for held in self.features.values()]
+        sha.update(f"{self._filter}\0{vectors}\0{self.source.limits}\0".encode())
+        for path in table_files(self.files):
+            sha.update(stamp(path))
+        return sha.hexdigest()
 
     def _with_feature(self, feature: str) -> PairStream:
         stream = copy.copy(self)
