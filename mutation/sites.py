@@ -23,7 +23,7 @@ evaluation/curves.py evaluation/audit/rates.py evaluation/audit/region*.py
 evaluation/audit/label_noise.py evaluation/compare/paired.py evaluation/compare/verdicts.py
 evaluation/classes/measuring.py evaluation/thresholds/*.py evaluation/tuning/*.py
 production/monitoring/comparing.py production/monitoring/counts.py
-production/monitoring/placing.py production/monitoring/windows.py
+production/monitoring/population.py production/monitoring/windows.py
 data/pairing/imposters.py data/pairing/matched.py
 """
 _LEFT_OUT = {"modelfile.py", "inputs.py", "device.py", "__init__.py", "catalogue.py"}

@@ -27,7 +27,10 @@ _NAMED = 6
 
 
 class _DataFacts(NamedTuple):
-    """What is known of calibration data; `unit` is what `groups` count."""
+    """What is known of calibration data; `unit` is what `groups` count.
+
+    Attributes without a value, or with so many that they are no groups, are left out.
+    """
 
     counts: dict[str, int | None]
     groups: dict[str, AttributeCounts]
@@ -118,25 +121,21 @@ def _of_pairs(data: PairParts, progress: Progress) -> _DataFacts:
         "people": len(summary.names) if summary.names else None,
     }
     if data.images is None or not len(summary.used):
-        return _DataFacts(counts, _counted(summary.sides), "sides of pairs")
+        sides = {k: of for k, of in summary.sides.items() if 0 < len(of.images) <= MOST_COUNTED}
+        return _DataFacts(counts, sides, "sides of pairs")
     used, identity = summary.images, data.images.identity
     whom = None if identity is None or not identity.names else identity.take(used)
     counts["images"] = len(used)
     counts["people"] = None if whom is None else len(np.unique(whom[whom >= 0]))
     groups = {}
     for name, column in data.images.attributes.items():
-        if len(column.names) <= MOST_COUNTED:
+        if 0 < len(column.names) <= MOST_COUNTED:
             codes = column.take(used)
             groups[name] = of = AttributeCounts.of(column, codes)
             if whom is not None:
                 for code, value in enumerate(column.names):
                     of.people[value] = len(np.unique(whom[(codes == code) & (whom >= 0)]))
-    return _DataFacts(counts, _counted(groups), "images")
-
-
-def _counted(groups: Mapping[str, AttributeCounts]) -> dict[str, AttributeCounts]:
-    """Leave out attributes that have no value, or so many that they are no groups."""
-    return {name: of for name, of in groups.items() if 0 < len(of.images) <= MOST_COUNTED}
+    return _DataFacts(counts, groups, "images")
 
 
 def _of_rows(data: ClassifierRows) -> _DataFacts:
@@ -144,9 +143,11 @@ def _of_rows(data: ClassifierRows) -> _DataFacts:
     units = None if data.identity is None else len(np.unique(data.identity.apart))
     counts = {"rows": len(data), "classes": len(data.classes), "units": units}
     groups = {
-        name: AttributeCounts.of(column, column.codes) for name, column in data.attributes.items()
+        name: AttributeCounts.of(column, column.codes)
+        for name, column in data.attributes.items()
+        if 0 < len(column.names) <= MOST_COUNTED
     }
-    return _DataFacts(counts, _counted(groups), "rows")
+    return _DataFacts(counts, groups, "rows")
 
 
 # ---------------------------------------------------------------------------- limits
@@ -182,7 +183,18 @@ def limits_of_pairs(
             "treated alike, can't be told."
         )
     yield from _of_groups(facts)
-    yield from _of_counts(model, facts)
+    pairs, imposters = facts.counts["pairs"] or 0, facts.counts["imposters"] or 0
+    share = model.diagnostics_.figures.get(SHARE_FIGURE, (pairs - imposters) / max(pairs, 1))
+    yield (
+        f"Probabilities hold where {_percent(share)} of the pairs are genuine, as in calibration; "
+        "where the share is another, they must be moved to it (--prior)."
+    )
+    # With none among n, 3 / n is the most that the rate can be with 95 % confidence.
+    if imposters and 3 / imposters < 1:
+        yield (
+            f"Its {imposters:,} imposter pairs can't show a false-positive rate below about "
+            f"{_percent(3 / imposters)}."
+        )
 
 
 def limits_of_rows(facts: _DataFacts, data: ClassifierRows) -> Iterator[str]:
@@ -217,22 +229,6 @@ def _of_groups(facts: _DataFacts) -> Iterator[str]:
         if of.unknown:
             share = of.unknown / (sum(of.images.values()) + of.unknown)
             yield f"{name} is not known of {_percent(share)} of the {facts.unit}."
-
-
-def _of_counts(model: Method, facts: _DataFacts) -> Iterator[str]:
-    """Say what share of genuine pairs probabilities hold for, and which rates are out of reach."""
-    pairs, imposters = facts.counts["pairs"] or 0, facts.counts["imposters"] or 0
-    share = model.diagnostics_.figures.get(SHARE_FIGURE, (pairs - imposters) / max(pairs, 1))
-    yield (
-        f"Probabilities hold where {_percent(share)} of the pairs are genuine, as in calibration; "
-        "where the share is another, they must be moved to it (--prior)."
-    )
-    # With none among n, 3 / n is the most that the rate can be with 95 % confidence.
-    if imposters and 3 / imposters < 1:
-        yield (
-            f"Its {imposters:,} imposter pairs can't show a false-positive rate below about "
-            f"{_percent(3 / imposters)}."
-        )
 
 
 def _listing(names: Iterable[str]) -> str:

@@ -89,8 +89,20 @@ def fit_model(
     check_file(out)
     files.check_kept(out)
     METHODS[method].needs.check_installed(method)
+    taken = METHODS[method]._get_param_names()
+    parameters: dict[str, Any] = {}
     own = {"clusters": clusters, "calibrator": calibrator, "attribute": attribute}
-    parameters = {**_parameters(method, own, seed, files.device), **(settings or {})}
+    for option, value in own.items():
+        if value is not None:
+            name = "n_clusters" if option == "clusters" else option
+            if name not in taken:
+                raise ParameterError(f"method {method} takes no --{option}; leave it out")
+            parameters[name] = value
+    if "random_state" in taken:
+        parameters["random_state"] = seed
+    if "device" in taken and files.device is not None:
+        parameters["device"] = files.device
+    parameters |= settings or {}
     model = make_method(method, **parameters)
     if engine is not None:
         model.check_streams(elsewhere=True)
@@ -105,36 +117,30 @@ def fit_model(
         "streamed": stream,
         "engine": None if engine is None else "spark",
     }
-    description = {
-        "intended_use": intended_use,
-        "limits": limits,
-        "settings": {key: value for key, value in record.items() if value is not None},
-        "progress": progress,
-    }
-    where = _opened(files, feature, leave_out, stream, engine, progress)
-    with where as (pairs, notes):
-        _fit(model, pairs, out, resume, description)
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    with _opened(files, feature, leave_out, stream, engine, progress) as (pairs, notes):
+        # A training, and a fit on a stream, keep their state until the model file is written.
+        kept = model.needs.training or isinstance(pairs, PairStream)
+        if kept:
+            check_checkpoint(checkpoint, resume, "a fit")
+        with resumable(checkpoint, "it") if kept else nullcontext():
+            with step(progress, f"fitting {model.name}"):
+                state = checkpoint if kept else None
+                model.fit(pairs, progress=progress, checkpoint=state, resume=resume)
+            with step(progress, "describing the calibration data"):
+                describe(
+                    model,
+                    pairs,
+                    intended_use=intended_use,
+                    limits=limits,
+                    settings={key: value for key, value in record.items() if value is not None},
+                    progress=progress,
+                )
+            with step(progress, "surveying the calibration population"):
+                survey(model, pairs)
+        model.save(out)
+        checkpoint.unlink(missing_ok=True)
     return FittedFile(model, out, (*notes, *model.diagnostics_.notes))
-
-
-def _parameters(
-    method: str, own: Mapping[str, Any], seed: int, device: str | None
-) -> dict[str, Any]:
-    """Return the parameters that were given, and seed and device where the method takes them."""
-    taken = METHODS[method]._get_param_names()
-    names = {"clusters": "n_clusters"}
-    parameters: dict[str, Any] = {}
-    for option, value in own.items():
-        if value is not None:
-            name = names.get(option, option)
-            if name not in taken:
-                raise ParameterError(f"method {method} takes no --{option}; leave it out")
-            parameters[name] = value
-    if "random_state" in taken:
-        parameters["random_state"] = seed
-    if "device" in taken and device is not None:
-        parameters["device"] = device
-    return parameters
 
 
 @contextmanager
@@ -158,27 +164,3 @@ def _opened(
             yield data, ()
         else:
             yield data.split(fold_named(data, leave_out))[0], data.notes
-
-
-def _fit(
-    model: Method, pairs: PairParts, out: Path, resume: bool, description: Mapping[str, Any]
-) -> None:
-    """Fit, have the model keep what it was made of and of whom, and save it.
-
-    A training, and a fit on a stream, keep their state beside the model file until that is written.
-    """
-    progress: Progress = description["progress"]
-    checkpoint = out.with_name(f"{out.name}.checkpoint")
-    kept = model.needs.training or isinstance(pairs, PairStream)
-    if kept:
-        check_checkpoint(checkpoint, resume, "a fit")
-    with resumable(checkpoint, "it") if kept else nullcontext():
-        with step(progress, f"fitting {model.name}"):
-            state = checkpoint if kept else None
-            model.fit(pairs, progress=progress, checkpoint=state, resume=resume)
-        with step(progress, "describing the calibration data"):
-            describe(model, pairs, **description)
-        with step(progress, "surveying the calibration population"):
-            survey(model, pairs)
-    model.save(out)
-    checkpoint.unlink(missing_ok=True)

@@ -107,10 +107,12 @@ def score_file(
     (check_file if out.suffix else check_folder)(out)
     files.check_kept(out, model)
     fitted = load_method(model)
-    adding = Adding.of(fitted, tuple(add))  # what can't be added is said at once
+    adding = Adding.of(fitted, add) if add else None  # what can't be added is said at once
     with _opened(files, feature, fold, keep, engine, progress) as (pairs, fingerprint, notes):
         columns = needed_columns(fitted, keep, pairs.attributes)
-        moved = _prior(prior, fitted, pairs, columns, progress)
+        moved = PriorShift()
+        if prior is not None:
+            moved = _prior(prior, fitted, pairs, columns, progress)
         if engine is not None:
             from faircal.production.spark import score, write
 
@@ -162,7 +164,10 @@ def _opened(
             pairs: Any = files.open_one(feature, progress=progress)
         else:
             pairs = stack.enter_context(engine.opened(files, feature, progress))
-        _check_keep(pairs.attributes, keep)
+        known = ["genuine", "fold", "identity", *pairs.attributes]
+        for name in keep:
+            if name not in known:
+                raise ParameterError(f"--keep {name}: no such column; {did_you_mean(name, known)}")
         fingerprint = pairs.fingerprint()
         drawn = (fold is not None or "fold" in keep) and not pairs.has_folds
         if drawn and engine is not None:
@@ -182,7 +187,7 @@ def _opened(
 
 
 def _prior(
-    prior: float | str | None,
+    prior: float | str,
     model: Method,
     pairs: Any,
     columns: Collection[str],
@@ -192,8 +197,6 @@ def _prior(
 
     Of pairs on Spark some are looked at here.
     """
-    if prior is None:
-        return PriorShift()
     share = fitted_share(model)
     if not isinstance(prior, str):
         return PriorShift(Shift(share, prior), (), {"prior": prior, "calibrated_at": share})
@@ -221,10 +224,3 @@ def _prior(
         (words, *notes),
         {"prior": estimated.value, "calibrated_at": share, "estimate": asdict(estimated)},
     )
-
-
-def _check_keep(attributes: Collection[str], keep: Sequence[str]) -> None:
-    known = ["genuine", "fold", "identity", *attributes]
-    for name in keep:
-        if name not in known:
-            raise ParameterError(f"--keep {name}: no such column; {did_you_mean(name, known)}")

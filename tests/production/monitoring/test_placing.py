@@ -3,7 +3,7 @@
 import numpy as np
 
 from faircal.compute.clustering import kmeans
-from faircal.production.monitoring.calibration_pairs import place_without_own
+from faircal.production.monitoring.population import place_without_own
 
 
 def test_it_is_the_nearest_mean_of_other_peoples_images():

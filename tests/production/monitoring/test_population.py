@@ -7,7 +7,7 @@ import faircal
 from faircal.data import open_stream
 from faircal.data.dataset_folder import save_dataset
 from faircal.production.monitoring import survey
-from faircal.production.monitoring.calibration_pairs import OUTSIDE
+from faircal.production.monitoring.population import OUTSIDE
 from faircal.production.scoring.judging import Judge
 
 

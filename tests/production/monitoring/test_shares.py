@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from faircal.production.monitoring.counts import Counts, Shares, buckets_of
+from faircal.production.monitoring.counts import QUANTITIES, Counts, Layout, Shares, buckets_of
 
 
 def test_buckets_are_even_and_the_same_for_the_same_number():
@@ -38,7 +38,7 @@ def test_the_variance_is_that_of_repeating_it_with_other_people(sharing):
             left, right = rng.integers(people, size=(2, pairs))
         score = effect[left] + effect[right] + rng.normal(size=pairs)
         bins = np.searchsorted([-1.5, -0.5, 0.5, 1.5], score)
-        shares = Shares.of_pairs(*tables(left, right, bins, 64, 5))
+        shares = Shares.of(Counts(*tables(left, right, bins, 64, 5)))
         found.append(by @ shares.share)
         told.append(np.trace(shares.covariance(by)))
     truth = np.var(found, axis=0).sum()
@@ -50,7 +50,7 @@ def test_the_variance_is_that_of_repeating_it_with_other_people(sharing):
 def test_a_mixture_has_the_shares_and_variances_of_its_parts():
     rng = np.random.default_rng(1)
     tables = (rng.integers(0, 50, (64, 4)) for _ in range(2))
-    one, other = (Shares.of_pairs(table, table.sum(axis=0)) for table in tables)
+    one, other = (Shares.of(Counts(table, table.sum(axis=0))) for table in tables)
     mixed = one.mixed(other, 0.25)
     np.testing.assert_allclose(mixed.share, 0.75 * one.share + 0.25 * other.share)
     np.testing.assert_allclose(one.mixed(other, 0.0).deviations, one.deviations)
@@ -63,8 +63,8 @@ def test_a_mixture_has_the_shares_and_variances_of_its_parts():
 def test_no_counts_have_no_shares():
     nothing = np.zeros((8, 3), np.int64)
     for empty in (
-        Shares.of_pairs(nothing, nothing[0]),
-        Shares.of_images(nothing, np.zeros((2, 3, 3), np.int64)),
+        Shares.of(Counts(nothing, nothing[0])),
+        Shares.of(Counts(nothing, np.zeros((2, 3, 3), np.int64))),
     ):
         assert empty.share.tolist() == [0, 0, 0]
         assert empty.freedom == 0
@@ -85,8 +85,9 @@ def test_images_vary_with_people_and_with_how_they_were_paired(people, within):
         right = np.where(rng.random(pairs) < within, same, right)
         sides = np.stack([left, right])
         buckets = buckets_of(sides, 64)
-        counted = Counts.of(group[sides], buckets, np.zeros(pairs, np.int64), (1, 64, 4))
-        shares = counted.block(0).shares()
+        codes = {name: np.full((2, pairs), -1) for name in QUANTITIES} | {"clusters": group[sides]}
+        tables = Layout(4, 4, 64).tables(codes, buckets, np.zeros(pairs, np.int64), 1)
+        shares = Shares.of(Counts(*(each[0] for each in tables["clusters"])))
         shown = np.bincount(group[sides].ravel(), minlength=4) / (2 * pairs)
         np.testing.assert_allclose(shares.share, shown)
         found.append(shares.share)

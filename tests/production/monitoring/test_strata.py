@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from faircal.production.monitoring.counts import rank_by_stratum
+from faircal.model import Population
+from faircal.production.monitoring.counts import code_pairs
 from faircal.production.monitoring.population import BINS, edges_of, stratify
 
 
@@ -38,6 +39,20 @@ def test_strata_follow_how_alike_regions_are():
 
 
 def test_each_score_is_ranked_in_its_stratum():
-    edges = np.array([[0.0, 1.0], [10.0, 20.0]])
-    found = rank_by_stratum(edges, np.array([0, 1, 0, 1]), np.array([0.5, 0.5, 1.0, 30.0]))
-    assert found.tolist() == [1, 0, 2, 2]
+    none = np.zeros(0, np.int64)
+    population = Population(
+        np.zeros((2, 1), np.float32),
+        np.ones(2, np.float32),
+        np.zeros(1),
+        none,
+        none,
+        region=np.array([0, 1]),
+        stratum=np.array([[1, 2], [2, 1]]),
+        ranked_edges=np.array([[-5.0, 5.0], [0.0, 1.0], [10.0, 20.0]]),
+    )
+    score = np.array([0.5, 0.5, 1.0, 30.0, 6.0])
+    clusters = np.array([[0, 1, 1, 0, -1], [0, 0, 1, 1, 1]])
+    codes = code_pairs(population, score, clusters, np.full((2, 5), -1))
+    assert codes["scores"].tolist() == [[1, 0, 2, 2, -1]]
+    assert codes["all_scores"].tolist() == [[1, 1, 1, 2, 2]]
+    assert codes["clusters"][:, 4].tolist() == [-1, -1]

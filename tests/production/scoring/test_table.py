@@ -48,8 +48,9 @@ def test_scores_stay_the_same(model, halves):
     np.testing.assert_array_equal(table["probability"], expected.probability[:900])
 
 
-def test_nothing_asked_for(model):
-    assert Adding.of(model, ()) is None
+def test_nothing_asked_for(model, halves):
+    test = halves[1]
+    assert score_part(model, test, adding=Adding.of(model, ())).equals(score_part(model, test))
 
 
 @pytest.mark.parametrize("name", ["clusters", "outside"])

@@ -130,7 +130,7 @@ class Reference:
         classes = [class_tables(population, genuine) for genuine in (0, 1)]
         ways = list(_WAYS)[: 1 + population.stratified]
         self.by_class = {
-            name: SharesByClass(*(tables[name].shares() for tables in classes))
+            name: SharesByClass(*(Shares.of(tables[name]) for tables in classes))
             for name in (*ways, "clusters", "outside")
         }
 
@@ -187,7 +187,7 @@ class UseWindow:
         in_strata = self.tables["scores"].pairs.sum()
         by_stratum = bool(2 * in_strata > self.tables["all_scores"].pairs.sum())
         return {
-            name: _ScoreFit.of(self.tables[name].shares(), self.reference.by_class[name])
+            name: _ScoreFit.of(Shares.of(self.tables[name]), self.reference.by_class[name])
             for name in list(_WAYS)[: 1 + by_stratum]
         }
 
@@ -205,7 +205,7 @@ class UseWindow:
         """Compare ``scores``, ``clusters`` or ``outside``."""
         if name == "scores":
             return self._scores()
-        observed = self.tables[name].shares()
+        observed = Shares.of(self.tables[name])
         expected = self.reference.mixed(name, self.share_genuine)
         if name == "outside":
             compared = self._distance(name, observed, expected, np.array([[0.0, 1.0]]))

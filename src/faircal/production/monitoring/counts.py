@@ -72,32 +72,25 @@ class Shares:
     freedom: float
 
     @classmethod
-    def of_pairs(cls, buckets: NDArray[np.integer], counts: NDArray[np.integer]) -> Shares:
-        """Take pairs: counts by bucket, (G, B), of both people, and by bin, (B,)."""
-        table, single = buckets.astype(np.float64), counts.astype(np.float64)
-        n = max(float(single.sum()), 1.0)
-        share = single / n
-        excess = _within(table.sum(axis=0) - single, share) / n**2
-        return cls._of(table, share, n, excess, _within(single, share) / n**2)
+    def of(cls, counts: Counts) -> Shares:
+        """Work out the shares of one block of counts, and how they vary.
 
-    @classmethod
-    def of_images(cls, buckets: NDArray[np.integer], pairs: NDArray[np.integer]) -> Shares:
-        """Take images of pairs: counts by bucket, (G, B), pairs by left and right bin, (2, B, B).
-
-        `pairs` are those with one bucket, then those with two: the two people of such a pair were
-        chosen together, of one group often, which sums over buckets do not see.
+        The two people of a pair were chosen together, of one group often, which sums over buckets
+        do not see: of images, pairs of two buckets are taken for what these lack.
         """
-        table, joint = buckets.astype(np.float64), pairs.astype(np.float64)
-        sides = joint.sum(axis=(0, 1)) + joint.sum(axis=(0, 2))
-        n = max(float(sides.sum()), 1.0)
-        share = sides / n
-        independent = _within(sides, share) + _between(joint.sum(axis=0), share)
-        return cls._of(table, share, n, -_between(joint[1], share) / n**2, independent / n**2)
-
-    @classmethod
-    def _of(
-        cls, table: Float64, share: Float64, n: float, excess: Float64, independent: Float64
-    ) -> Shares:
+        table, pairs = counts.buckets.astype(np.float64), counts.pairs.astype(np.float64)
+        if pairs.ndim == 1:  # bins of scores: a pair is one thing, in the buckets of both people
+            n = max(float(pairs.sum()), 1.0)
+            share = pairs / n
+            independent = _scatter(np.diag(pairs), share) / 2
+            excess = _scatter(np.diag(table.sum(axis=0) - pairs), share) / 2
+        else:  # bins of images: a pair is two
+            sides = pairs.sum(axis=(0, 1)) + pairs.sum(axis=(0, 2))
+            n = max(float(sides.sum()), 1.0)
+            share = sides / n
+            together = _scatter(pairs.sum(axis=0), share)
+            independent = _scatter(np.diag(sides), share) / 2 + together
+            excess = -_scatter(pairs[1], share)
         weight = table.sum(axis=1)
         deviations = (table - weight[:, None] * share) / n
         squares = float((weight**2).sum())
@@ -107,7 +100,7 @@ class Shares:
         if squares:
             deviations -= weight[:, None] * (deviations.sum(axis=0) / float(weight.sum()))
         deviations *= np.sqrt(effective / max(effective - 1, 0.5))
-        return cls(share, deviations, excess, independent, effective - 1)
+        return cls(share, deviations, excess / n**2, independent / n**2, effective - 1)
 
     def mixed(self, other: Shares, part: float) -> Shares:
         """Return the shares in a mixture with `part` of `other`, which has the same buckets."""
@@ -130,18 +123,15 @@ class Shares:
         return least if times > 1 else estimate
 
 
-def _within(counts: Float64, share: Float64) -> Float64:
-    """Return the sum over things of (e − share)(e − share)ᵀ, e the unit vector of its bin."""
-    cross = np.outer(counts, share)
-    sums: Float64 = np.diag(counts) - cross - cross.T + counts.sum() * np.outer(share, share)
-    return sums
+def _scatter(pairs: Float64, share: Float64) -> Float64:
+    """Return the sum over pairs of (e − share)(f − share)ᵀ and its transpose.
 
-
-def _between(joint: Float64, share: Float64) -> Float64:
-    """Return the sum over pairs of (e − share)(f − share)ᵀ and its transpose, of its two bins."""
-    cross = np.outer(joint.sum(axis=0) + joint.sum(axis=1), share)
-    square = 2 * joint.sum() * np.outer(share, share)
-    sums: Float64 = joint + joint.T - cross - cross.T + square
+    `pairs` are counted by their two bins, (B, B), and e and f are those bins' unit vectors. A thing
+    by itself is a pair with itself, and counts twice.
+    """
+    cross = np.outer(pairs.sum(axis=0) + pairs.sum(axis=1), share)
+    square = 2 * pairs.sum() * np.outer(share, share)
+    sums: Float64 = pairs + pairs.T - cross - cross.T + square
     return sums
 
 
@@ -163,41 +153,6 @@ class Counts(NamedTuple):
     buckets: Int64
     pairs: Int64
 
-    @classmethod
-    def of(cls, code: Int64, bucket: Int64, block: Int64, shape: tuple[int, int, int]) -> Counts:
-        """Count pairs by `block` (n,), `bucket` (2, n) and `code`; −1 is left out.
-
-        Codes are bins of scores, (1, n), or of both images, (2, n). `shape` is how many blocks,
-        buckets and bins there are.
-        """
-        blocks, buckets, bins = shape
-        rows = np.flatnonzero((code >= 0).all(axis=0))
-        code, bucket, block = code[:, rows], bucket[:, rows], block[rows]
-        two = bucket[0] != bucket[1]
-        cells = (block * buckets + bucket) * bins + code
-        if len(code) == 1:  # a pair is counted once where both people are of one bucket
-            touched = np.concatenate([cells[0], cells[1][two]])
-            pairs = _tally(block * bins + code[0], blocks, bins)
-        else:
-            touched = cells.ravel()
-            joint = ((block * 2 + two) * bins + code[0]) * bins + code[1]
-            pairs = _tally(joint, blocks, 2, bins, bins)
-        return cls(_tally(touched, blocks, buckets, bins), pairs)
-
-    def block(self, number: int) -> Counts:
-        """Return those of one block."""
-        return Counts(self.buckets[number], self.pairs[number])
-
-    def shares(self) -> Shares:
-        """Return the shares of bins, and how they vary."""
-        of = Shares.of_pairs if self.pairs.ndim == 1 else Shares.of_images
-        return of(self.buckets, self.pairs)
-
-
-def _tally(cells: Int64, blocks: int, *shape: int) -> Int64:
-    size = blocks * int(np.prod(shape))
-    return np.bincount(cells, minlength=size).reshape(blocks, *shape)
-
 
 def code_pairs(
     population: Population, score: Float64, cluster: Int64, outside: Int64
@@ -216,19 +171,14 @@ def code_pairs(
     region, in_stratum = np.full(cluster.shape, -1), np.full((1, len(score)), -1)
     region[:, placed] = population.region[cluster[:, placed]]
     if population.stratified:
-        stratum = population.stratum[region[0, placed], region[1, placed]]
-        in_stratum[0, placed] = rank_by_stratum(population.ranked_edges, stratum, score[placed])
+        stratum = np.zeros(len(score), np.int64)  # 0: unknown
+        stratum[placed] = population.stratum[region[0, placed], region[1, placed]]
+        for h in range(1, len(population.ranked_edges)):
+            rows = np.flatnonzero(stratum == h)
+            edges = population.ranked_edges[h]
+            in_stratum[0, rows] = np.searchsorted(edges, score[rows], side="right")
     in_all = np.searchsorted(population.ranked_edges[0], score, side="right")[None]
     return dict(zip(QUANTITIES, (in_all, in_stratum, region, outside), strict=True))
-
-
-def rank_by_stratum(edges: Float64, stratum: Int64, score: Float64) -> Int64:
-    """Return the bin of each score among the edges, (H, S − 1), of its stratum."""
-    bins = np.empty(len(score), np.int64)
-    for h in np.unique(stratum).tolist():
-        rows = np.flatnonzero(stratum == h)
-        bins[rows] = np.searchsorted(edges[h], score[rows], side="right")
-    return bins
 
 
 Tables = dict[str, Counts]
@@ -247,12 +197,36 @@ class Layout(NamedTuple):
         return cls(population.ranked_counts.shape[2], len(population.stratum))
 
     def tables(self, codes: dict[str, Int64], bucket: Int64, block: Int64, blocks: int) -> Tables:
-        """Count pairs by quantity; see `Counts.of`."""
-        bins = (self.bins, self.bins, self.regions, 2)
-        return {
-            name: Counts.of(codes[name], bucket, block, (blocks, self.buckets, b))
-            for name, b in zip(QUANTITIES, bins, strict=True)
-        }
+        """Count pairs by quantity, with an axis of blocks before.
+
+        Parameters
+        ----------
+        codes : dict of str to ndarray of shape (1, n) or (2, n)
+            Where pairs, or their two images, are counted (`code_pairs`); −1 is left out.
+        bucket : ndarray of shape (2, n)
+            Of left and right person.
+        block : ndarray of shape (n,)
+        blocks : int
+        """
+        tables = {}
+        bins_of = (self.bins, self.bins, self.regions, 2)
+        for name, bins in zip(QUANTITIES, bins_of, strict=True):
+            rows = np.flatnonzero((codes[name] >= 0).all(axis=0))
+            code, sides, at = codes[name][:, rows], bucket[:, rows], block[rows]
+            two = sides[0] != sides[1]
+            cells = (at * self.buckets + sides) * bins + code
+            if len(code) == 1:  # a pair is counted once where both people are of one bucket
+                cells = np.concatenate([cells[0], cells[1][two]])
+                pairs, shape = at * bins + code[0], [blocks, bins]
+            else:
+                pairs = ((at * 2 + two) * bins + code[0]) * bins + code[1]
+                shape = [blocks, 2, bins, bins]
+            by_bucket = [blocks, self.buckets, bins]
+            tables[name] = Counts(
+                np.bincount(cells.ravel(), minlength=math.prod(by_bucket)).reshape(by_bucket),
+                np.bincount(pairs, minlength=math.prod(shape)).reshape(shape),
+            )
+        return tables
 
     @property
     def _shapes(self) -> list[tuple[int, ...]]:

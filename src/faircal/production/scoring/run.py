@@ -82,7 +82,13 @@ class ScoredOutput:
                 try:
                     write_text(folder / "run.json", json.dumps({"about": dict(about)}, indent=2))
                     yield output
-                    output._finish()
+                    whole = folder / _JOINED
+                    if out.suffix == ".parquet" and len(output.parts) == 1:
+                        whole = output.parts[0]  # most runs: nothing is written twice
+                    else:
+                        join_parts(output.parts, whole, out.suffix)
+                    whole.chmod(0o644)
+                    whole.replace(out)
                 except BaseException as error:
                     output._stop(error)
                     raise
@@ -101,16 +107,6 @@ class ScoredOutput:
             pq.write_table(table, file, row_group_size=ROW_GROUP, **parquet_options(table.schema))
         self.parts.append(path)
         self.pairs += len(table)
-
-    def _finish(self) -> None:
-        """Put the parts together, and the file in its place."""
-        if self.out.suffix == ".parquet" and len(self.parts) == 1:
-            joined = self.parts[0]  # most runs: nothing is written twice
-        else:
-            joined = self.folder / _JOINED
-            join_parts(self.parts, joined, self.out.suffix)
-        joined.chmod(0o644)
-        joined.replace(self.out)
 
     def _stop(self, error: BaseException) -> None:
         """Keep what the next run can go on from."""

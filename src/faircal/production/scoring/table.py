@@ -55,16 +55,14 @@ class Adding:
     point: OperatingPoint | None
 
     @classmethod
-    def of(cls, model: Method, names: Sequence[str]) -> Adding | None:
-        """Return what adds columns; None where none is asked for.
+    def of(cls, model: Method, names: Sequence[str]) -> Adding:
+        """Return what adds the columns of `names`.
 
         Raises
         ------
         ParameterError
             Where a name is unknown, or the model does not hold what it takes.
         """
-        if not names:
-            return None
         for name in names:
             if name not in COLUMNS:
                 raise ParameterError(

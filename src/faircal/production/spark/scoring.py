@@ -41,7 +41,7 @@ class _Scoring:
         return self.of(decode_method(self.model))
 
     def of(self, model: Method) -> PartWork:
-        adding = Adding.of(model, self.add)
+        adding = Adding.of(model, self.add) if self.add else None
 
         def work(parts: Iterator[Dataset]) -> Iterator[pa.Table]:
             for part in parts:
