@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,8 @@ from betacal import BetaCalibration
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators import (
@@ -20,6 +23,7 @@ from faircal.calibrators import (
     PlattCalibrator,
     Samples,
     TemperatureCalibrator,
+    logistic,
 )
 from faircal.compute import threads
 from faircal.compute.logistic import logistic_sums
@@ -29,7 +33,20 @@ FAMILY = [BetaCalibrator, PlattCalibrator, TemperatureCalibrator]
 
 
 def alone(kind, sample):
-    return kind()._learn_alone(sample)
+    """The map of one set, by the search that takes its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logistic, "_MANY", np.inf)
+        return kind()._learn(sample)
+
+
+@pytest.fixture
+def no_other_solver(monkeypatch):
+    """Fail where a set is left to the slow search."""
+
+    def fail(*_, **__):
+        raise AssertionError("a regular set was left to the slow search")
+
+    monkeypatch.setattr(logistic, "fit_nonnegative", fail)
 
 
 @pytest.fixture
@@ -49,20 +66,17 @@ class TestRegularData:
                 fitted.predict(GRID), expected.predict(GRID), rtol=0, atol=1e-9
             )
 
+    @pytest.mark.usefixtures("no_other_solver")
     @pytest.mark.parametrize("kind", FAMILY)
-    def test_needs_no_other_solver(self, kind, regular, monkeypatch):
-        def fail(*_):
-            raise AssertionError("a regular set was left to the slow search")
-
-        monkeypatch.setattr(LogisticCalibrator, "_fit_alone", fail)
+    def test_needs_no_other_solver(self, kind, regular):
         assert len(kind().fit_sets(regular)) == 7
 
     @pytest.mark.parametrize(("gap", "spread", "part"), [(0.6, 0.1, 0.05), (0.3, 0.2, 0.002)])
-    def test_few_genuine_pairs_or_well_apart(self, cosines, monkeypatch, gap, spread, part):
+    def test_few_genuine_pairs_or_well_apart(self, cosines, request, gap, spread, part):
         score, genuine = cosines(20_000, gap=gap, spread=spread, genuine_part=part)
         samples = Samples.of(score, genuine, n_sets=0)
         expected = alone(BetaCalibrator, samples[0]).predict(GRID)
-        monkeypatch.delattr(LogisticCalibrator, "_fit_alone")
+        request.getfixturevalue("no_other_solver")
         (fitted,) = BetaCalibrator().fit_sets(samples)
         np.testing.assert_allclose(fitted.predict(GRID), expected, rtol=0, atol=1e-9)
 
@@ -166,8 +180,9 @@ class TestAnySets:
     @settings(max_examples=60)
     @given(rows=few)
     def test_agrees_with_one_fit_at_a_time(self, kind, rows):
-        score, genuine, weight, left, right = (np.array(of) for of in zip(*rows, strict=True))
-        samples = Samples.of(score / 8, genuine, left, right, n_sets=4, weight=weight)
+        score, genuine, times, left, right = (np.array(of) for of in zip(*rows, strict=True))
+        score, genuine, left, right = (np.repeat(of, times) for of in (score, genuine, left, right))
+        samples = Samples.of(score / 8, genuine, left, right, n_sets=4)
         within = samples.clipped(-1.0, 1.0)
         some = np.flatnonzero(samples.sizes).tolist()
         for k, fitted in zip(some, kind().fit_sets(samples, some), strict=True):
@@ -184,7 +199,9 @@ class TestAnySets:
         n = int(rng.integers(20, 400))
         score = rng.uniform(-1, 1, n)
         genuine = rng.random(n) < 1 / (1 + np.exp(-steep * (score - 0.2)))
-        samples = Samples.of(score, genuine, n_sets=0, weight=rng.exponential(size=n))
+        mass = rng.exponential(size=n)
+        samples = Samples.of(score, genuine, n_sets=0)
+        samples = replace(samples, genuine=samples.genuine * mass, mass=mass)
         (fitted,) = kind().fit_sets(samples)
         expected = alone(kind, samples[0])
         assert mean_loss(fitted, samples[0]) <= mean_loss(expected, samples[0]) + 1e-12
@@ -195,7 +212,8 @@ class TestEveryCalibrator:
     def test_one_for_each_set_and_the_first_unfitted(self, calibrator, regular):
         fitted = calibrator.fit_sets(regular)
         assert len(fitted) == 7
-        assert not calibrator.__sklearn_is_fitted__()
+        with pytest.raises(NotFittedError):
+            check_is_fitted(calibrator)
         sample = regular[3]
         expected = type(calibrator)().fit(sample.scores, sample.genuine, sample.mass)
         np.testing.assert_allclose(

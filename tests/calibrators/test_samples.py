@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -41,26 +42,23 @@ class TestOf:
         np.testing.assert_array_equal(samples.scores, [0.1, 0.2, 0.2, 0.4, 0.1, 0.2, 0.3, 0.4])
         np.testing.assert_array_equal(samples.genuine, [0, 0, 0, 1, 0, 0, 1, 1])
         np.testing.assert_array_equal(samples.mass, np.ones(8))
-        assert not samples.is_weighted
 
     @given(rows=rows)
     def test_a_set_is_the_sample_of_its_pairs(self, rows):
-        score, genuine, weight, left, right = (np.array(of) for of in zip(*rows, strict=True))
-        samples = Samples.of(score / 6, genuine, left, right, n_sets=4, weight=weight)
+        score, genuine, times, left, right = (np.array(of) for of in zip(*rows, strict=True))
+        score, genuine, left, right = (np.repeat(of, times) for of in (score, genuine, left, right))
+        samples = Samples.of(score / 6, genuine, left, right, n_sets=4)
         for k in range(5):
             inside = (left == k) | (right == k) | (k == 4)
-            inside &= weight > 0
             assert samples.sizes[k] == inside.sum()
             if inside.any():
-                part = score[inside] / 6, genuine[inside] * 1.0, weight[inside] * 1.0
-                check_same(samples[k], tally(*part))
+                check_same(samples[k], tally(score[inside] / 6, genuine[inside] * 1.0, None))
 
     def test_totals(self):
-        samples = Samples.of([0.1, 0.2, 0.3], [1, 0, 1], [1, 1, -1], n_sets=3, weight=[2, 3, 0.5])
+        samples = Samples.of([0.1, 0.2, 0.3], [1, 0, 1], [1, 1, -1], n_sets=3)
         genuine, mass = samples.totals()
-        np.testing.assert_array_equal(genuine, [0, 2, 0, 2.5])
-        np.testing.assert_array_equal(mass, [0, 5, 0, 5.5])
-        assert samples.is_weighted
+        np.testing.assert_array_equal(genuine, [0, 1, 0, 2])
+        np.testing.assert_array_equal(mass, [0, 2, 0, 3])
 
     def test_without_codes_there_is_one_set(self):
         assert Samples.of([0.1, 0.2], [1, 0], n_sets=0).sizes.tolist() == [2]
@@ -108,8 +106,11 @@ class TestCoarse:
     def samples(self, request, cosines):
         score, genuine = cosines(9000)
         rng = np.random.default_rng(1)
-        weight = rng.exponential(size=9000) if request.param else None
-        return Samples.of(score, genuine, rng.integers(0, 3, 9000), n_sets=4, weight=weight)
+        samples = Samples.of(score, genuine, rng.integers(0, 3, 9000), n_sets=4)
+        if not request.param:
+            return samples
+        mass = rng.exponential(size=len(samples.scores))
+        return replace(samples, genuine=samples.genuine * mass, mass=mass)
 
     def test_keeps_mass_mean_and_variance_of_each_label(self, samples):
         coarse = samples.coarse(16, least=100)

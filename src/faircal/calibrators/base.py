@@ -20,7 +20,7 @@ from faircal.calibrators.weighted_scores import (
     Floats,
     WeightedScores,
     as_labels,
-    as_scores,
+    as_vector,
     as_weights,
     tally,
 )
@@ -83,14 +83,14 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
             Weights of zero or more, not all zero; equal weights by default.
         """
         self._check_parameters()
-        found = as_scores(scores)
-        if found.size == 0:
+        given = as_vector(scores, "scores")
+        if given.size == 0:
             raise DataError(
                 "scores: expected at least one pair; found 0 sample(s) (a minimum of 1 is required)"
             )
-        labels = as_labels(genuine, found.size)
-        weight = as_weights(sample_weight, found.size)
-        return self._learn(tally(self._clip(found), labels, weight))
+        labels = as_labels(genuine, given.size)
+        weight = as_weights(sample_weight, given.size)
+        return self._learn(tally(np.clip(given, *self.score_range), labels, weight))
 
     def fit_sets(
         self,
@@ -130,7 +130,7 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         """
         self._check_fitted()
         # Every map is a constant beyond its range: no score outside extrapolates to certainty.
-        probabilities = self._predict(self._clip(as_scores(scores)))
+        probabilities = self._predict(np.clip(as_vector(scores, "scores"), *self.score_range))
         return np.clip(probabilities, 0.0, 1.0, out=probabilities)
 
     def log_odds(self, scores: npt.ArrayLike) -> Floats:
@@ -143,8 +143,8 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         array([0.69, 1.39])
         """
         self._check_fitted()
-        found = self._log_odds(self._clip(as_scores(scores)))
-        return np.clip(found, -MOST_LOG_ODDS, MOST_LOG_ODDS, out=found)
+        log_odds = self._log_odds(np.clip(as_vector(scores, "scores"), *self.score_range))
+        return np.clip(log_odds, -MOST_LOG_ODDS, MOST_LOG_ODDS, out=log_odds)
 
     def get_state(self) -> dict[str, Floats]:
         """Return what ``fit`` learnt, as one-dimensional arrays.
@@ -207,8 +207,8 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
 
     def _log_odds(self, scores: Floats) -> Floats:
         """Return a new array of log-odds, of any size, for scores within the range."""
-        found: Floats = logit(np.clip(self._predict(scores), 0.0, 1.0))
-        return found
+        log_odds: Floats = logit(np.clip(self._predict(scores), 0.0, 1.0))
+        return log_odds
 
     def _check_parameters(self) -> None:
         """Check the constructor's parameters; a subclass with its own checks those too."""
@@ -222,23 +222,11 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
                 f"found {self.score_range!r}"
             )
 
-    def _clip(self, scores: Floats) -> Floats:
-        low, high = self.score_range
-        return np.clip(scores, low, high)
-
-    def _normalise(self, scores: Floats) -> Floats:
-        """Map the score range onto [0, 1]; this is z in the formulas."""
-        low, high = self.score_range
-        return np.clip((scores - low) / (high - low), 0.0, 1.0)
-
     def _check_fitted(self) -> None:
-        if not self.__sklearn_is_fitted__():
+        if not all(hasattr(self, f"{name}_") for name in (*self._scalars, *self._arrays)):
             raise CalibratorNotFittedError(
                 f"this {type(self).__name__} is not fitted yet; call fit or set_state first"
             )
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return all(hasattr(self, f"{name}_") for name in (*self._scalars, *self._arrays))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -56,5 +56,6 @@ class BetaCalibrator(LogisticCalibrator):
 
     def _terms(self, scores: Floats) -> tuple[Floats, Floats]:
         """Return log z and −log(1 − z), both increasing in the score."""
-        z = np.clip(self._normalise(scores), EPS, 1.0 - EPS)
+        low, high = self.score_range
+        z = np.clip((scores - low) / (high - low), EPS, 1.0 - EPS)
         return np.log(z), -np.log1p(-z)

@@ -64,7 +64,7 @@ class LogisticCalibrator(Calibrator):
         -------
         probabilities : list of ndarray of shape (n,)
         """
-        terms = self._terms(self._clip(scores))
+        terms = self._terms(np.clip(scores, *self.score_range))
         return [sigmoid(_combined(terms, theta)) for theta in coefficients]
 
     def fit_sets(
@@ -83,8 +83,9 @@ class LogisticCalibrator(Calibrator):
         if only is not None:
             asked = asked[np.asarray(only, np.int64)]
         theta, fitted = self._fit_at_once(samples, asked, engine)
+        # What this search can't fit is left to the one that takes its time.
         return [
-            clone(self)._set(theta[k]) if fitted[k] else clone(self)._learn_alone(samples[k])
+            clone(self)._set(theta[k]) if fitted[k] else clone(self)._learn(samples[k])
             for k in asked.tolist()
         ]
 
@@ -93,7 +94,7 @@ class LogisticCalibrator(Calibrator):
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return coefficients (n_sets, n_terms + 1), and of which sets they are the best."""
         genuine, mass = samples.totals()
-        # Sets of one class, or of one score, have no slope to fit: they are left to `_learn_alone`.
+        # Sets of one class, or of one score, have no slope to fit: they are left to `_learn`.
         part = np.divide(genuine, mass, out=np.zeros_like(mass), where=mass > 0)
         some = asked[(part[asked] > 0) & (part[asked] < 1)]
         ends = samples.scores[samples.starts[some]], samples.scores[samples.starts[some + 1] - 1]
@@ -117,9 +118,7 @@ class LogisticCalibrator(Calibrator):
             features[:, part] = self._terms(samples.scores[part])
 
         each(work, len(samples.scores), _BLOCK)
-        target = samples.genuine
-        if samples.is_weighted:
-            target = target / samples.mass
+        target = samples.genuine / samples.mass
         if low.any() or (high != 1.0).any():
             lengths = np.diff(samples.starts)
             target = np.repeat(low, lengths) + np.repeat(high - low, lengths) * target
@@ -134,17 +133,7 @@ class LogisticCalibrator(Calibrator):
             if fitted[0]:
                 self._set(theta[0])
                 return
-        self._fit_alone(sample)
-
-    def _learn_alone(self, sample: WeightedScores) -> Self:
-        if sample.is_constant:
-            self._fit_constant(sample)
-        else:
-            self._fit_alone(sample)
-        return self
-
-    def _fit_alone(self, sample: WeightedScores) -> None:
-        """Fit by the search that takes its time, and manages without a maximum as well."""
+        # The search that takes its time, and manages without a maximum as well.
         imposter = sample.mass - sample.genuine
         low, high = self._targets(sample.genuine.sum(), imposter.sum())
         target = (sample.genuine * high + imposter * low) / sample.mass

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -122,26 +123,38 @@ def fit_nonnegative(
 def _fit_free(features: Floats, target: Floats, mass: Floats, *, intercept: bool) -> LogisticFit:
     """Maximise the likelihood with slopes of any sign."""
     share = mass / mass.sum()
-    basis = _Basis.build(features, share, centre=intercept)
-    fraction = min(_dot(share, target), 1.0)  # rounding may leave it a hair above
-    theta = np.zeros(len(basis.rows))
+    rows, mix, kept, means = _orthonormal(features, share, centre=intercept)
+    # Rounding may leave it a hair above 1.
+    fraction = min(float(np.einsum("i,i->", share, target)), 1.0)
+    scale = fraction * (1.0 - fraction)
+    theta = np.zeros(len(rows))
     if intercept:
         theta[-1] = finite_logit(fraction)
-    theta, loss = _minimise(basis.rows, target, share, theta, fraction * (1.0 - fraction))
-    slopes = basis.slopes(theta)
-    constant = float(theta[-1] - slopes @ basis.means) if intercept else 0.0
-    return LogisticFit(slopes, constant, loss)
+    start = _point(theta, rows, target, share)
+    every = target.size // THINNED
+    if every > 1:
+        # The points come sorted by score, so that every k-th of them is a fair picture of all.
+        few = np.ascontiguousarray(rows[:, ::every]), target[::every], share[::every]
+        rough = _newton(_point(theta, *few), *few, ROUGH_TOLERANCE * scale * few[2].sum())
+        start = min(start, _point(rough.theta, rows, target, share), key=lambda at: at.loss)
+    best = _newton(start, rows, target, share, TOLERANCE * scale)
+    # From coefficients of the rows to slopes of the features.
+    slopes = np.zeros(len(features))
+    slopes[kept] = np.linalg.solve(mix.T, best.theta[: len(kept)])
+    constant = float(best.theta[-1] - slopes @ means) if intercept else 0.0
+    return LogisticFit(slopes, constant, best.loss)
 
 
-@dataclass(frozen=True)
-class _Basis:
-    """The features, made orthonormal under the sample's own distribution.
+def _orthonormal(
+    features: Floats, share: Floats, *, centre: bool
+) -> tuple[Floats, Floats, list[int], Floats]:
+    """Make the features orthonormal under the sample's own distribution, by Gram–Schmidt.
 
     The two features of beta calibration are nearly collinear on cosines. In this basis the
     Hessian starts as a multiple of the identity, so Newton's method does not see that.
 
-    Attributes
-    ----------
+    Returns
+    -------
     rows : ndarray of shape (n_rows, n)
         Orthonormal combinations of the kept features, then a row of ones if centred.
     mix : ndarray of shape (n_kept, n_kept)
@@ -150,89 +163,53 @@ class _Basis:
         Features that are not, up to rounding, combinations of those before them.
     means : ndarray of shape (n_features,)
     """
-
-    rows: Floats
-    mix: Floats
-    kept: list[int]
-    means: Floats
-
-    @classmethod
-    def build(cls, features: Floats, share: Floats, *, centre: bool) -> _Basis:
-        """Run Gram–Schmidt, twice over each feature so that rounding leaves no trace."""
-        k, n = features.shape
-        rows = np.ones((k + centre, n))
-        means = _dots(features, share) if centre else np.zeros(k)
-        mix = np.zeros((k, k))
-        kept: list[int] = []
-        for j in range(k):
-            row = features[j] - means[j]
-            at = len(kept)
-            for i in [*range(at), *range(at)]:
-                overlap = _dot(share * row, rows[i])
-                mix[at, i] += overlap
-                row -= overlap * rows[i]
-            norm = float(np.sqrt(_dot(share * row, row)))
-            if norm <= 64 * np.finfo(np.float64).eps * np.abs(features[j]).max():
-                mix[at] = 0.0
-                continue
-            mix[at, at] = norm
-            np.divide(row, norm, out=rows[at])
-            kept.append(j)
-        if centre:
-            rows[len(kept)] = 1.0
-        used = len(kept)
-        return cls(rows[: used + centre], mix[:used, :used], kept, means)
-
-    def slopes(self, theta: Floats) -> Floats:
-        """Translate coefficients of the rows into slopes of the features."""
-        slopes = np.zeros(len(self.means))
-        slopes[self.kept] = np.linalg.solve(self.mix.T, theta[: len(self.kept)])
-        return slopes
+    k, n = features.shape
+    rows = np.ones((k + centre, n))
+    means = np.einsum("ji,i->j", features, share) if centre else np.zeros(k)
+    mix = np.zeros((k, k))
+    kept: list[int] = []
+    for j in range(k):
+        row = features[j] - means[j]
+        at = len(kept)
+        for i in [*range(at), *range(at)]:  # twice, so that rounding leaves no trace
+            overlap = np.einsum("i,i->", share * row, rows[i])
+            mix[at, i] += overlap
+            row -= overlap * rows[i]
+        norm = float(np.sqrt(np.einsum("i,i->", share * row, row)))
+        if norm <= 64 * np.finfo(np.float64).eps * np.abs(features[j]).max():
+            mix[at] = 0.0
+            continue
+        mix[at, at] = norm
+        np.divide(row, norm, out=rows[at])
+        kept.append(j)
+    used = len(kept)
+    if centre:
+        rows[used] = 1.0
+    return rows[: used + centre], mix[:used, :used], kept, means
 
 
-@dataclass(frozen=True)
-class _Point:
-    """Loss, gradient and probabilities at one value of the parameters."""
+class _Point(NamedTuple):
+    """Loss, gradient (its largest entry is `steepness`) and probabilities at some parameters."""
 
     theta: Floats
     loss: float
     gradient: Floats
+    steepness: float
     probability: Floats
 
-    @classmethod
-    def at(cls, theta: Floats, rows: Floats, target: Floats, share: Floats) -> _Point:
-        eta = np.einsum("j,ji->i", theta, rows)
-        probability = expit(eta)
-        # log(1 + e^η) − y·η, written so that nothing overflows.
-        loss = np.maximum(eta, 0.0)
-        loss -= target * eta
-        np.abs(eta, out=eta)
-        np.negative(eta, out=eta)
-        loss += np.log1p(np.exp(eta, out=eta), out=eta)
-        gradient = _dots(rows, share * (probability - target))
-        return cls(theta, _dot(share, loss), gradient, probability)
 
-    @property
-    def steepness(self) -> float:
-        return float(np.abs(self.gradient).max(initial=0.0))
-
-
-def _minimise(
-    rows: Floats, target: Floats, share: Floats, theta: Floats, scale: float
-) -> tuple[Floats, float]:
-    """Minimise the mean log-loss from `theta` on, by way of a thinned problem if there are many.
-
-    `scale` is the natural size of a gradient. The points come sorted by score, so that every
-    k-th of them is a fair picture of all.
-    """
-    start = _Point.at(theta, rows, target, share)
-    every = target.size // THINNED
-    if every > 1:
-        few = np.ascontiguousarray(rows[:, ::every]), target[::every], share[::every]
-        rough = _newton(_Point.at(theta, *few), *few, ROUGH_TOLERANCE * scale * few[2].sum())
-        start = min(start, _Point.at(rough.theta, rows, target, share), key=lambda at: at.loss)
-    best = _newton(start, rows, target, share, TOLERANCE * scale)
-    return best.theta, best.loss
+def _point(theta: Floats, rows: Floats, target: Floats, share: Floats) -> _Point:
+    eta = np.einsum("j,ji->i", theta, rows)
+    probability = expit(eta)
+    # log(1 + e^η) − y·η, written so that nothing overflows.
+    loss = np.maximum(eta, 0.0)
+    loss -= target * eta
+    np.abs(eta, out=eta)
+    np.negative(eta, out=eta)
+    loss += np.log1p(np.exp(eta, out=eta), out=eta)
+    gradient = np.einsum("ji,i->j", rows, share * (probability - target))
+    steepness = float(np.abs(gradient).max(initial=0.0))
+    return _Point(theta, float(np.einsum("i,i->", share, loss)), gradient, steepness, probability)
 
 
 def _newton(point: _Point, rows: Floats, target: Floats, share: Floats, tolerance: float) -> _Point:
@@ -245,7 +222,12 @@ def _newton(point: _Point, rows: Floats, target: Floats, share: Floats, toleranc
     """
     reach = np.abs(rows).max(axis=1)
     for _ in range(MAX_ITERATIONS):
-        step = _direction(point, rows, share)
+        # Newton's step, or one down the gradient where there is no curvature to speak of.
+        curvature = share * point.probability * (1.0 - point.probability)
+        hessian = np.einsum("ji,ki->jk", rows * curvature, rows)
+        trace = float(np.trace(hessian))
+        hessian[np.diag_indices_from(hessian)] += DAMPING * max(trace, NO_CURVATURE)
+        step = np.linalg.solve(hessian, -point.gradient)
         # Far from the optimum the curvature can all but vanish, and with it any sense of scale.
         limit = MAX_STRIDE * (1.0 + float(reach @ np.abs(point.theta)))
         # `reach` bounds each row, so this bounds the change of every log-odds.
@@ -260,15 +242,6 @@ def _newton(point: _Point, rows: Floats, target: Floats, share: Floats, toleranc
     return point
 
 
-def _direction(point: _Point, rows: Floats, share: Floats) -> Floats:
-    """Return Newton's step, or one down the gradient where there is no curvature to speak of."""
-    curvature = share * point.probability * (1.0 - point.probability)
-    hessian = np.einsum("ji,ki->jk", rows * curvature, rows)
-    trace = float(np.trace(hessian))
-    hessian[np.diag_indices_from(hessian)] += DAMPING * max(trace, NO_CURVATURE)
-    return np.asarray(np.linalg.solve(hessian, -point.gradient), dtype=np.float64)
-
-
 def _line_search(
     point: _Point, step: Floats, gain: float, rows: Floats, target: Floats, share: Floats
 ) -> _Point | None:
@@ -276,7 +249,7 @@ def _line_search(
     # So near the optimum the loss is flat to the last digits, but the gradient still tells.
     flat = gain <= 1e-12 * point.loss
     for _ in range(60):
-        trial = _Point.at(point.theta + step, rows, target, share)
+        trial = _point(point.theta + step, rows, target, share)
         if flat:
             return trial if trial.steepness < point.steepness else None
         if trial.loss <= point.loss - 1e-4 * gain:
@@ -285,19 +258,10 @@ def _line_search(
     return None
 
 
-def _dot(left: Floats, right: Floats) -> float:
-    return float(np.einsum("i,i->", left, right))
-
-
-def _dots(rows: Floats, right: Floats) -> Floats:
-    return np.asarray(np.einsum("ji,i->j", rows, right), dtype=np.float64)
-
-
 # ------------------------------------------------------------ many sets at once
 
 
-@dataclass(eq=False)
-class _SetPoints:
+class _SetPoints(NamedTuple):
     """Mean loss, its gradient and its Hessian at one value of the coefficients of each set."""
 
     which: Ints
@@ -306,15 +270,12 @@ class _SetPoints:
     gradient: Floats
     hessian: Floats
 
-    def take(self, some: npt.NDArray[np.bool_]) -> _SetPoints:
-        return _SetPoints(*(values[some] for values in vars(self).values()))
-
-    def move(self, to: _SetPoints, where: npt.NDArray[np.bool_]) -> None:
-        """Take over the points `to` of some of the sets."""
-        for name, values in vars(self).items():
-            values[where] = getattr(to, name)[where]
+    def of(self, some: npt.NDArray[np.bool_]) -> _SetPoints:
+        """Return those of some of the sets."""
+        return _SetPoints._make(values[some] for values in self)
 
 
+@dataclass(frozen=True, eq=False)
 class NewtonSearch:
     """Looks for the least mean log-loss of each set, under slopes of zero or more.
 
@@ -328,10 +289,10 @@ class NewtonSearch:
         Whether there is a free one; otherwise it is zero.
     """
 
-    def __init__(self, mass: Floats, fraction: Floats, reach: Floats, *, intercept: bool) -> None:
-        self._mass, self._fraction, self._intercept = mass, fraction, intercept
-        self._scale = fraction * (1.0 - fraction)  # the natural size of a gradient
-        self._reach, self._m = reach, reach.shape[1] - 1
+    mass: Floats
+    fraction: Floats
+    reach: Floats
+    intercept: bool
 
     def run(self, rough: Sums, exact: Sums, which: Ints) -> tuple[Floats, Ints]:
         """Fit the sets `which`, whose fractions are neither 0 nor 1.
@@ -349,16 +310,16 @@ class NewtonSearch:
         done : ndarray of int
             The sets that are fitted.
         """
-        theta = np.zeros((len(self._mass), self._m + 1))
-        if self._intercept:
+        theta = np.zeros_like(self.reach)
+        if self.intercept:
             # The best constant map: log-odds of the set's fraction of genuine pairs.
-            theta[which, -1] = np.log(self._fraction[which] / (1.0 - self._fraction[which]))
-        spread = np.empty((len(self._mass), self._m + 1, self._m + 1))
+            theta[which, -1] = np.log(self.fraction[which] / (1.0 - self.fraction[which]))
+        spread = np.empty((*self.reach.shape, self.reach.shape[1]))
         # At p = 1/2 the Hessian is a quarter of the features' second moments.
         spread[which] = 4.0 * self._at(rough, np.zeros_like(theta[which]), which).hessian
         # Features that are all but collinear are left to `fit_nonnegative`: their smallest
         # eigenvalue, with the diagonal scaled to one, is rounding error.
-        second = spread[which] if self._intercept else spread[which, :-1, :-1]
+        second = spread[which] if self.intercept else spread[which, :-1, :-1]
         size = np.sqrt(np.diagonal(second, axis1=1, axis2=2))
         unit = 1.0 / np.where(size > 0, size, 1.0)
         least = np.linalg.eigvalsh(second * unit[:, :, None] * unit[:, None, :])[:, 0]
@@ -385,29 +346,31 @@ class NewtonSearch:
             # What Newton's step promises, −gᵀd, and how far the gradient is from an optimum's.
             gain = -np.einsum("kj,kj->k", at.gradient, step)
             left = self._residual(at, spread)
-            met = np.maximum(gain, left) <= tolerance * self._scale[at.which]
-            met[met] = self._curvature(at.take(met), spread) >= CURVED
-            met &= (np.abs(step) * self._reach[at.which]).sum(axis=1) <= SETTLED
+            fraction = self.fraction[at.which]
+            met = np.maximum(gain, left) <= tolerance * (fraction * (1.0 - fraction))
+            met[met] = self._curvature(at.of(met), spread) >= CURVED
+            met &= (np.abs(step) * self.reach[at.which]).sum(axis=1) <= SETTLED
             fitted.append(at.which[met])
             going = ~met & (length > SHORTEST) & np.isfinite(step).all(axis=1)
             if not going.any():
                 break
-            at, step, length = at.take(going), step[going], length[going]
+            at, step, length = at.of(going), step[going], length[going]
             trial = self._at(sums, at.theta + length[:, None] * step, at.which)
             # Armijo's rule: a ten-thousandth of what the slope promises is enough.
             enough = trial.loss <= at.loss - 1e-4 * length * gain[going]
             # So near the optimum the loss is flat to the last digits, but the gradient still tells.
             flat = gain[going] <= 1e-12 * at.loss
             better = np.where(flat, self._residual(trial, spread) < left[going], enough)
-            at.move(trial, better)
+            for here, there in zip(at, trial, strict=True):
+                here[better] = there[better]
             theta[at.which] = at.theta
-            step[better] = self._step(at.take(better))
+            step[better] = self._step(at.of(better))
             length = np.where(better, 1.0, length / 2)
         return np.sort(np.concatenate(fitted))
 
     def _at(self, sums: Sums, theta: Floats, which: Ints) -> _SetPoints:
         loss, gradient, hessian = sums(theta, which)
-        mass = self._mass[which]
+        mass = self.mass[which]
         return _SetPoints(
             which, theta, loss / mass, gradient / mass[:, None], hessian / mass[:, None, None]
         )
@@ -419,8 +382,8 @@ class NewtonSearch:
         """
         least, best = np.full(len(at.which), np.inf), np.zeros_like(at.theta)
         with np.errstate(all="ignore"):  # a set without curvature is given up
-            for zero in product((False, True), repeat=self._m):
-                pinned = np.array([*zero, not self._intercept])
+            for zero in product((False, True), repeat=self.reach.shape[1] - 1):
+                pinned = np.array([*zero, not self.intercept])
                 step = np.where(pinned, -at.theta, 0.0)
                 slope = at.gradient + np.einsum("kij,kj->ki", at.hessian, step)
                 step -= _solve(at.hessian, np.where(pinned, 0.0, slope), ~pinned)
@@ -440,7 +403,7 @@ class NewtonSearch:
         """
         # Karush, Kuhn, Tucker: a slope at 0 is done where going up would not help.
         free = (at.theta > 0.0) | (at.gradient < 0.0)
-        free[:, -1] = self._intercept
+        free[:, -1] = self.intercept
         gradient = np.where(free, at.gradient, 0.0)
         length = np.einsum("kj,kj->k", gradient, _solve(spread[at.which], gradient, free))
         return np.asarray(np.sqrt(np.maximum(length, 0.0)), dtype=np.float64)
@@ -448,9 +411,9 @@ class NewtonSearch:
     def _curvature(self, at: _SetPoints, spread: Floats) -> Floats:
         """Return the least curvature in the basis of `_residual`, slopes that are zero left out."""
         fixed = at.theta <= 0.0
-        fixed[:, -1] = not self._intercept
+        fixed[:, -1] = not self.intercept
         both = fixed[:, :, None] | fixed[:, None, :]
-        eye = np.eye(self._m + 1)
+        eye = np.eye(self.reach.shape[1])
         hessian, of = (np.where(both, eye, given) for given in (at.hessian, spread[at.which]))
         root = np.linalg.inv(np.linalg.cholesky(of))
         least = np.linalg.eigvalsh(root @ hessian @ root.transpose(0, 2, 1))[:, 0]

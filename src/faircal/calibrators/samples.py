@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,8 +15,7 @@ from faircal.calibrators.weighted_scores import (
     Floats,
     WeightedScores,
     as_labels,
-    as_scores,
-    as_weights,
+    as_vector,
     merge_ties,
 )
 from faircal.compute.counting import ScoreCounts, ascending
@@ -25,8 +25,6 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 # Groups of consecutive scores averaged in one piece of work.
 _GROUPS = 1 << 11
-# Entries laid out in one piece of work.
-_PIECE = 1 << 16
 # A label with less than this part of a group's mass is left out of it: rounding, not pairs.
 _TRACE = 1e-12
 
@@ -43,11 +41,10 @@ class Samples:
     scores : ndarray of shape (n_entries,)
         Ascending inside each set.
     genuine, mass : ndarray of shape (n_entries,)
-        Weight of the genuine pairs, and of all, at each; the latter above zero, and a read-only
-        view of a single 1 where there are no weights.
+        Weight of the genuine pairs, and of all, at each; the latter above zero.
     starts : ndarray of shape (n_sets + 1,)
     sizes : ndarray of shape (n_sets,)
-        How many pairs each set has; those of weight 0 do not count.
+        How many pairs each set has.
 
     Examples
     --------
@@ -64,12 +61,7 @@ class Samples:
 
     @classmethod
     def of(
-        cls,
-        score: npt.ArrayLike,
-        genuine: npt.ArrayLike,
-        *codes: npt.ArrayLike,
-        n_sets: int,
-        weight: npt.ArrayLike | None = None,
+        cls, score: npt.ArrayLike, genuine: npt.ArrayLike, *codes: npt.ArrayLike, n_sets: int
     ) -> Samples:
         """Lay out pairs by set.
 
@@ -83,40 +75,33 @@ class Samples:
             both the same counts once.
         n_sets : int
             How many sets the codes number; the set of all pairs comes on top.
-        weight : array-like of shape (n,), optional
-            Weights of zero or more, not all zero.
         """
-        given = as_scores(score)
-        labels = np.asarray(genuine)
-        if labels.dtype != np.bool_ or labels.shape != given.shape:
-            labels = as_labels(genuine, len(given))
-        weights = as_weights(weight, len(given))
+        given = as_vector(score, "scores")
+        hits = np.asarray(genuine)
+        if hits.dtype != np.bool_ or hits.shape != given.shape:
+            hits = as_labels(genuine, len(given))
         # One sort of all pairs; each set is then cut out of the sorted order by counting.
         order = ascending(given)
-        if weights is not None:
-            order = order[weights[order] > 0]
-            weights = weights[order]
-        pair_scores = given[order]
-        pair_genuine = labels[order] if weights is None else labels[order] * weights
-        set_codes = [_checked_codes(code, len(given), n_sets)[order] for code in codes]
-        rows, starts = _rows_by_set(set_codes, n_sets, len(order))
-
-        split, n = len(rows), len(rows) + len(order)
-        scores, hits = np.empty(n), np.empty(n)
-        mass = np.broadcast_to(1.0, n) if weights is None else np.empty(n)
-
-        def fill(part: slice) -> None:
-            at = rows[part]
-            scores[part], hits[part] = pair_scores[at], pair_genuine[at]
-            if weights is not None:
-                mass[part] = weights[at]
-
-        each(fill, split, _PIECE)
-        scores[split:], hits[split:] = pair_scores, pair_genuine  # the set of all pairs is last
-        if weights is not None:
-            mass[split:] = weights
-        ends = np.append(starts, n).astype(np.int64)
-        return cls(scores, hits, mass, ends, np.diff(ends))
+        ordered, hits = given[order], hits[order]
+        set_codes = []
+        for code in map(np.asarray, codes):
+            if code.dtype.kind not in "iu" or code.shape != given.shape:
+                raise DataError(
+                    f"codes: expected the number of a set per pair, {len(given)} of them; "
+                    f"found {code.dtype} of shape {code.shape}"
+                )
+            if code.size and not (code.min() >= -1 and code.max() < n_sets):
+                raise ParameterError(
+                    f"codes: expected sets from -1 to {n_sets - 1}; "
+                    f"found {code.min()} to {code.max()}"
+                )
+            set_codes.append(code.astype(np.int32, copy=False)[order])
+        rows, starts = _rows_by_set(set_codes, n_sets, len(given))
+        # The set of all pairs is last.
+        scores = np.concatenate((ordered[rows], ordered))
+        genuine = np.concatenate((hits[rows], hits), dtype=np.float64)
+        ends = np.append(starts, len(scores)).astype(np.int64)
+        return cls(scores, genuine, np.broadcast_to(1.0, len(scores)), ends, np.diff(ends))
 
     @classmethod
     def from_counts(cls, counts: ScoreCounts) -> Samples:
@@ -156,14 +141,15 @@ class Samples:
             raise DataError(f"set {k}: expected at least one pair, found none; leave the set out")
         return merge_ties(self.scores[part], self.genuine[part], self.mass[part])
 
-    @property
-    def is_weighted(self) -> bool:
-        """Whether there are any masses but 1."""
-        return self.mass.strides != (0,)
-
     def totals(self) -> tuple[Floats, Floats]:
         """Return the weight of the genuine pairs of each set, and of all its pairs, (n_sets,)."""
-        return self._sum(self.genuine), self._sum(self.mass)
+        genuine, mass = np.zeros(len(self)), np.zeros(len(self))
+        # An empty set must not count the first entry of the next one.
+        some = np.flatnonzero(np.diff(self.starts))
+        if len(some):
+            genuine[some] = np.add.reduceat(self.genuine, self.starts[some])
+            mass[some] = np.add.reduceat(self.mass, self.starts[some])
+        return genuine, mass
 
     def clipped(self, low: float, high: float) -> Samples:
         """Return the same with scores beyond [low, high] moved to the nearest end."""
@@ -193,19 +179,20 @@ class Samples:
         first = np.repeat(self.starts[:-1], n_groups) + local * np.repeat(each_of, n_groups)
         bounds = np.append(first, self.starts[-1])
 
-        def work(part: slice) -> tuple[Floats, Floats, Floats, Ints]:
-            return self._averaged(bounds[part.start : part.stop + 1])
-
-        groups = each(work, len(first), _GROUPS)
+        groups = each(partial(self._averaged, bounds), len(first), _GROUPS)
         scores, genuine, mass, kept = (
             np.concatenate(column) for column in zip(*groups, strict=True)
         )
         starts = np.concatenate(([0], np.cumsum(kept)))[np.concatenate(([0], ends))]
         return Samples(scores, genuine, mass, starts, self.sizes)
 
-    def _averaged(self, bounds: Ints) -> tuple[Floats, Floats, Floats, Ints]:
-        """Stand in for the points between `bounds`; the last value is how many each group left."""
-        part, at = slice(bounds[0], bounds[-1]), bounds[:-1] - bounds[0]
+    def _averaged(self, bounds: Ints, some: slice) -> tuple[Floats, Floats, Floats, Ints]:
+        """Stand in for the points of some groups; the last value is how many each group left.
+
+        Group i is between entries i and i + 1 of `bounds`.
+        """
+        begins = bounds[some]
+        part, at = slice(begins[0], bounds[some.stop]), begins - begins[0]
         scores, genuine, mass = self.scores[part], self.genuine[part], self.mass[part]
         imposter = mass - genuine
         low, high = scores[at, None], scores[np.append(at[1:], len(scores)) - 1, None]
@@ -227,28 +214,6 @@ class Samples:
         mean, weight = (np.hstack(column) for column in zip(*points, strict=True))
         genuine_part = weight * [0.0, 0.0, 1.0, 1.0]
         return (*_flattened(mean, genuine_part, weight), (weight > 0).sum(axis=1))
-
-    def _sum(self, values: Floats) -> Floats:
-        # An empty set must not count the first entry of the next one.
-        some = np.flatnonzero(np.diff(self.starts))
-        sums = np.zeros(len(self))
-        if len(some):
-            sums[some] = np.add.reduceat(values, self.starts[some])
-        return sums
-
-
-def _checked_codes(code: npt.ArrayLike, n: int, n_sets: int) -> npt.NDArray[np.int32]:
-    array = np.asarray(code)
-    if array.dtype.kind not in "iu" or array.shape != (n,):
-        raise DataError(
-            f"codes: expected the number of a set per pair, {n} of them; "
-            f"found {array.dtype} of shape {array.shape}"
-        )
-    if n and not (array.min() >= -1 and array.max() < n_sets):
-        raise ParameterError(
-            f"codes: expected sets from -1 to {n_sets - 1}; found {array.min()} to {array.max()}"
-        )
-    return array.astype(np.int32, copy=False)
 
 
 def _rows_by_set(

@@ -64,7 +64,8 @@ class SplineCalibrator(Calibrator):
         check_whole("n_knots", self.n_knots, 2)
 
     def _fit(self, sample: WeightedScores) -> None:
-        z = self._normalise(sample.scores)
+        low, high = self.score_range
+        z = np.clip((sample.scores - low) / (high - low), 0.0, 1.0)
         owner, mass = _lay_out(sample.mass)
         end = np.cumsum(mass)
         total = end[-1]

@@ -50,5 +50,6 @@ class TemperatureCalibrator(LogisticCalibrator):
     _intercept: ClassVar[bool] = False
 
     def _terms(self, scores: Floats) -> tuple[Floats, ...]:
-        z = np.clip(self._normalise(scores), EPS, 1.0 - EPS)
+        low, high = self.score_range
+        z = np.clip((scores - low) / (high - low), EPS, 1.0 - EPS)
         return (np.log(z) - np.log1p(-z),)

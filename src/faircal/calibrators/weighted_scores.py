@@ -84,11 +84,6 @@ def merge_ties(scores: Floats, genuine: Floats, mass: Floats) -> WeightedScores:
     )
 
 
-def as_scores(scores: Any) -> Floats:
-    """Return `scores` as finite float64 of shape (n,); (n, 1) is flattened."""
-    return _as_vector(scores, "scores")
-
-
 def as_labels(genuine: Any, n: int) -> Floats:
     """Return `genuine` as 0.0 and 1.0 of shape (n,)."""
     if genuine is None:
@@ -97,7 +92,7 @@ def as_labels(genuine: Any, n: int) -> Floats:
             "genuine: this calibrator requires y to be passed, but the target y is None; "
             "give one boolean (or 0/1) per score"
         )
-    labels = _as_vector(genuine, "genuine")
+    labels = as_vector(genuine, "genuine")
     _check_length(labels, n, "genuine")
     other = labels[(labels != 0.0) & (labels != 1.0)]
     if other.size:
@@ -112,7 +107,7 @@ def as_weights(sample_weight: Any, n: int) -> Floats | None:
     """Return `sample_weight` as float64 of shape (n,), or None for equal weights."""
     if sample_weight is None:
         return None
-    weight = _as_vector(sample_weight, "sample_weight", column=False)
+    weight = as_vector(sample_weight, "sample_weight", column=False)
     _check_length(weight, n, "sample_weight")
     if (weight < 0).any():
         raise DataError(
@@ -128,8 +123,8 @@ def as_weights(sample_weight: Any, n: int) -> Floats | None:
     return weight
 
 
-def _as_vector(values: Any, name: str, *, column: bool = True) -> Floats:
-    """Return `values` as a finite float64 vector; `column` also lets shape (n, 1) through."""
+def as_vector(values: Any, name: str, *, column: bool = True) -> Floats:
+    """Return `values` as finite float64 of shape (n,); with `column` (n, 1) is flattened."""
     if issparse(values):
         raise DataError(f"{name}: expected a dense array; found a sparse one; use .toarray()")
     array = np.asarray(values)
