@@ -298,8 +298,8 @@ def test_report_makes_it_again(rows, run_here):
 
 
 def test_eighty_columns_are_enough(rows, run_here, monkeypatch):
-    narrow = "faircal.cli.tables.out"  # as where a terminal is that narrow
-    monkeypatch.setattr(narrow, lambda: Console(width=80, highlight=False))
+    narrow = "faircal.cli.printing.console"  # as where a terminal is that narrow
+    monkeypatch.setattr(narrow, lambda **how: Console(width=80, highlight=False, **how))
     words = ["classify", "benchmark", "rows.csv", "--attribute", "sex", "--folds", "2"]
     done = run_here([*words, *QUICK, "--out", "b"])
     assert done.code == 0, done.err

@@ -20,7 +20,7 @@ def at_width(monkeypatch, run_here):
     """Return a function that gives what a command prints where lines have so many letters."""
 
     def run(words, width):
-        monkeypatch.setattr("faircal.cli.options._PLAIN_WIDTH", width)
+        monkeypatch.setattr("faircal.cli.printing._PLAIN_WIDTH", width)
         done = run_here(words)
         assert done.code in (0, 1), done.err
         return done.out

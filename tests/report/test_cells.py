@@ -21,7 +21,7 @@ from pylatexenc.latexwalker import (
 from pylatexenc.macrospec import MacroSpec
 from rich.console import Console
 
-from faircal.cli.tables import show
+from faircal.cli.printing import show
 from faircal.report.cells import SIMULATED, Heading, Line, Table, TableValue, as_csv, markdown
 from faircal.report.paper.latex import escape, latex
 
@@ -250,7 +250,7 @@ def test_the_terminal_has_intervals_where_they_fit(width, shown, monkeypatch):
     lines = (Line("method", (TableValue(0.0143, low=0.0113, high=0.0171),)),)
     made = Table("t", "Title", "Caption.", (Heading("net", "AAD", ""),), lines)
     console = Console(width=width, file=io.StringIO())
-    monkeypatch.setattr("faircal.cli.tables.out", lambda: console)
+    monkeypatch.setattr("faircal.cli.printing.console", lambda: console)
     show(made)
     said = console.file.getvalue()
     assert "1.43" in said

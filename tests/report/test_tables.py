@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from faircal.cli.tables import show
+from faircal.cli.printing import show
 from faircal.metrics.results import Result
 from faircal.report.cells import Heading, Line, Table, TableValue
 from faircal.report.store import LabelledResults
@@ -142,7 +142,7 @@ def test_percent():
 
 def test_in_the_terminal_the_tables_fit_eighty_columns(results, monkeypatch):
     console = Console(width=80, file=io.StringIO())
-    monkeypatch.setattr("faircal.cli.tables.out", lambda: console)
+    monkeypatch.setattr("faircal.cli.printing.console", lambda: console)
     for table in main_tables(results, "e"):
         show(table)
     text = console.file.getvalue()

@@ -9,28 +9,35 @@ import click
 
 from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
+    PAIR_FILES,
+    all_files_option,
     attribute_option,
     features_option,
     fold_option,
     json_option,
+    out_option,
+    rates_option,
+    reads_data,
+    resume_option,
+    stream_option,
+)
+from faircal.cli.printing import (
+    NONE,
     note,
     notes,
-    out_option,
+    number,
+    percent,
     print_json,
+    print_table,
     printable,
     progress_bars,
-    rates_option,
-    resume_option,
 )
-from faircal.cli.results import PAIR_FILES, all_files_option
-from faircal.cli.source import engine_options, reads_data, stream_option
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
     from faircal.evaluation.audit.label_noise import LabelNoise, LabelNoiseRow
-    from faircal.metrics.results import Result
     from faircal.production.spark.session import SparkEngine
-    from faircal.report.findings import RatesAtPoint, VariantResults
+    from faircal.report.findings import VariantResults
     from faircal.report.store import ResultsFolder
 
 
@@ -70,7 +77,7 @@ if TYPE_CHECKING:
         "how-to/spark",
     ),
 )
-@reads_data
+@reads_data(engine=True)
 @attribute_option
 @out_option
 @option(
@@ -101,7 +108,6 @@ if TYPE_CHECKING:
     "as 0.05.",
 )
 @stream_option
-@engine_options
 @resume_option
 @all_files_option
 @json_option
@@ -195,66 +201,52 @@ def _show(store: ResultsFolder) -> None:
     attribute, variant = results.attributes[0], results.variants[0]
     condition = main_condition(results, attribute)
     for feature in results.features:
-        measured = VariantResults(store, attribute, feature, variant)
         if condition is not None:
-            _show_rates(measured, measured.point(condition))
+            _show_rates(VariantResults(store, attribute, feature, variant), condition)
     for words in summary(store, attribute).who:
         click.echo(printable(words))
 
 
-def _show_rates(measured: VariantResults, point: RatesAtPoint) -> None:
-    """Print the error rates of all pairs and of each group, where there is enough data."""
-    from faircal.cli.tables import NONE, number, print_table
+def _show_rates(measured: VariantResults, condition: str) -> None:
+    """Print error rates and headline metrics of all pairs and of each group with enough data."""
+    from faircal.metrics import METRICS
+    from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
     from faircal.metrics.results import GLOBAL
     from faircal.report.findings import effective_people, people
     from faircal.report.wording import rate_text
 
-    where = (
-        f"at a global FPR of {rate_text(point.condition)}"
-        if point.condition
-        else f"at threshold {point.threshold:g}"
-    )
-    calibrated = measured.has("ks")
-    columns = ["people", "effective", "genuine", "imposter", "FPR", "interval", "FNR", "interval"]
+    threshold = measured.value("threshold", condition=condition).mean
+    at = f"a global FPR of {rate_text(condition)}" if condition else f"threshold {threshold:g}"
+    metrics = {"FPR": ("fpr", condition), "FNR": ("fnr", condition)}
+    for metric in METRICS.values():
+        if metric.headline and measured.has(metric.name):
+            metrics[metric.title] = metric.name, ""
     source = measured.store, measured.attribute
     count, effective = people(*source), effective_people(*source)
     rows = []
     for group in (GLOBAL, *measured.groups):
         pairs = measured.counts(group) or (NONE, NONE)
         cells = [str(count.get(group, NONE)), number(effective.get(group), ".0f"), *map(str, pairs)]
-        for rates in point.rates.values():
-            cells += _rate(rates.overall if group == GLOBAL else rates.groups[group])
-        rows.append([group, *cells, *(_calibration(measured, group) if calibrated else ())])
+        for name, under in metrics.values():
+            result = measured.result(name, group, under)
+            few = result.withheld and result.trials > 0
+            cells += (
+                [percent(result.value), percent(result.low, result.high)]
+                if result.reportable
+                else [NONE, NOT_ENOUGH if few else NONE]
+            )
+        rows.append([group, *cells])
+    columns = [column for title in metrics for column in (title, "interval")]
     print_table(
-        [measured.attribute or "pairs", *columns, *["KS", "interval"] * calibrated],
+        [measured.attribute or "pairs", "people", "effective", "genuine", "imposter", *columns],
         rows,
-        title=f"{measured.store.results.dataset}, {point.feature}: error rates {where}, percent",
-        blocks=(4, 2, 2, 2) if calibrated else (4, 2, 2),  # a value, its interval
+        title=f"{measured.store.results.dataset}, {measured.feature}: error rates at {at}, percent",
+        blocks=(4, *[2] * len(metrics)),  # a value, its interval
     )
-
-
-def _rate(rate: Result) -> tuple[str, str]:
-    from faircal.cli.tables import NONE, interval, percent
-    from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
-
-    if rate.reportable:
-        return percent(rate.value), interval(rate.low, rate.high)
-    return NONE, NOT_ENOUGH if rate.withheld and rate.trials else NONE
-
-
-def _calibration(measured: VariantResults, group: str) -> tuple[str, str]:
-    from faircal.cli.tables import NONE, interval, percent
-    from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
-
-    value = measured.value("ks", group)
-    if measured.has("ks", group) and measured.result("ks", group).withheld:
-        return NONE, NOT_ENOUGH
-    return percent(value.mean), interval(value.low, value.high)
 
 
 def _show_noise(noise: LabelNoise) -> None:
     """Print how far deviations over groups move, and how to read that."""
-    from faircal.cli.tables import interval, percent, print_table
     from faircal.evaluation.audit.label_noise import LABEL_NOISE, over_groups
 
     shown = over_groups(noise.rows)
@@ -266,10 +258,10 @@ def _show_noise(noise: LabelNoise) -> None:
             (
                 row.name,
                 row.condition or ("threshold" if row.of_rate else ""),
-                percent(row.value, ".3f"),
-                percent(row.median, ".3f"),
-                interval(row.low, row.high, ".3f"),
-                row.taken_back(lambda value: percent(value, ".3f")) + " ?" * _in_doubt(row),
+                percent(row.value, how=".3f"),
+                percent(row.median, how=".3f"),
+                percent(row.low, row.high, how=".3f"),
+                row.taken_back(lambda value: percent(value, how=".3f")) + " ?" * _in_doubt(row),
             )
             for row in shown
         ],

@@ -10,21 +10,20 @@ import click
 
 from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
+    PAIR_FILES,
+    TABLE_FILES,
     CommaList,
     features_option,
     jobs_option,
     json_option,
-    note,
     out_option,
-    parse_methods,
-    progress_bars,
     rates_option,
+    reads_data,
     resume_option,
     seed_option,
     set_option,
 )
-from faircal.cli.results import PAIR_FILES, TABLE_FILES, show_run
-from faircal.cli.source import reads_data
+from faircal.cli.printing import note, progress_bars, show_report
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
@@ -164,7 +163,7 @@ def command(
     test_on: Path | None,
     labels: tuple[int, ...],
     people_apart: bool,
-    parameters: tuple[str, ...],
+    parameters: tuple[tuple[str, str, Any], ...],
     as_json: bool,
     **how: Any,
 ) -> None:
@@ -187,13 +186,16 @@ def command(
     from faircal.workflows.benchmark import benchmark
 
     _check_ways(source, calibrate_on, test_on, moving_only=bool(labels or people_apart))
-    how["parameters"] = parse_methods(parameters)
+    how["parameters"] = {
+        of: {name: value for method, name, value in parameters if method == of}
+        for of, _, _ in parameters
+    }
     if calibrate_on is not None and test_on is not None:
         here, source = (replace(source, path=path) for path in (calibrate_on, test_on))
         how |= {"calibrate_on": here, "labels": labels, "people_apart": people_apart}
     with progress_bars() as update:
         report = benchmark(source, out, **how, progress=update, note=note)
-    show_run(report, as_json)
+    show_report(report, as_json)
 
 
 def _check_ways(

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import json_option, print_json, printable
+from faircal.cli.options import json_option
+from faircal.cli.printing import print_json, printable
 
 
 @click.command(

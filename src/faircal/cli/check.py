@@ -5,10 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.table import Table
+from rich.text import Text
 
 from faircal.cli.help import Command
-from faircal.cli.options import attribute_option, json_option, note, out, print_json, progress_bars
-from faircal.cli.source import reads_data
+from faircal.cli.options import attribute_option, json_option, reads_data
+from faircal.cli.printing import (
+    NONE,
+    console,
+    note,
+    print_json,
+    print_table,
+    printable,
+    progress_bars,
+)
 
 if TYPE_CHECKING:
     from faircal.data import Fault, PairFiles
@@ -54,11 +64,6 @@ def command(source: PairFiles, attribute: str | None, as_json: bool) -> int:
 
 
 def _show(facts: dict[str, Any], faults: list[Fault]) -> None:
-    from rich.table import Table
-
-    from faircal.cli.tables import NONE, print_table, text
-
-    console = out()
     lines = Table(box=None, show_header=False, pad_edge=False)
     lines.add_column()
     lines.add_column(overflow="fold")
@@ -73,8 +78,9 @@ def _show(facts: dict[str, Any], faults: list[Fault]) -> None:
         "attributes": attributes or "none",
         "folds": ", ".join(f"{k}: {v} pairs" for k, v in facts["folds"].items()),
     }.items():
-        lines.add_row(name, text(words))
-    console.print(lines)
+        lines.add_row(name, Text(printable(words)))
+    terminal = console()
+    terminal.print(lines)
     if facts["groups"]:
         print_table(
             [facts["attribute"], "people", "genuine", "imposter"],
@@ -85,13 +91,14 @@ def _show(facts: dict[str, Any], faults: list[Fault]) -> None:
         )
         cross, unknown = facts["cross_group_pairs"], facts["unknown_pairs"]
         share = 100 / facts["pairs"]
-        console.print(
+        terminal.print(
             f"cross-group pairs: {cross} ({cross * share:.1f} %), "
             f"of unknown group: {unknown} ({unknown * share:.1f} %)"
         )
     styles = {"error": "bold red", "warning": "yellow", "note": "dim"}
     for fault in faults:
-        line = text(fault.severity, styles[fault.severity]).append(f"  {fault}", style="default")
-        console.print(line, soft_wrap=True)
+        line = Text(printable(fault.severity), style=styles[fault.severity])
+        line.append(f"  {fault}", style="default")
+        terminal.print(line, soft_wrap=True)
     if not any(fault.severity != "note" for fault in faults):
-        console.print("no faults found")
+        terminal.print("no faults found")

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
@@ -14,17 +15,22 @@ from faircal.cli.options import (
     feature_option,
     json_option,
     leave_out_option,
-    notes,
-    print_json,
-    printable,
-    progress_bars,
+    reads_data,
     seed_option,
 )
-from faircal.cli.source import reads_data
+from faircal.cli.printing import (
+    NONE,
+    notes,
+    number,
+    percent,
+    print_json,
+    print_table,
+    printable,
+    progress_bars,
+    say,
+)
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from faircal.data import PairFiles
     from faircal.evaluation.tuning import Choice, TrialCandidate
 
@@ -149,7 +155,6 @@ def _fit_command(source: PairFiles, options: dict[str, object]) -> str:
 
 def _show(choice: Choice, what: str) -> None:
     """Print candidates, the choice, and how stable it is; `what` names the data."""
-    from faircal.cli.tables import NONE, number, percent, print_table, say
     from faircal.evaluation.tuning.choice import choice_words, stability_words
 
     times = "start" if choice.starts == 1 else "starts"
@@ -205,9 +210,7 @@ def _show(choice: Choice, what: str) -> None:
 
 
 def _bold(bold: bool, *cells: str) -> list[Text]:
-    from faircal.cli.tables import text
-
-    return [text(cell, "bold" if bold else "") for cell in cells]
+    return [Text(printable(cell), style="bold" if bold else "") for cell in cells]
 
 
 def _mark(choice: Choice, row: TrialCandidate) -> str:
@@ -219,6 +222,4 @@ def _mark(choice: Choice, row: TrialCandidate) -> str:
 
 def _plus_minus(value: float, error: float) -> str:
     """Return a difference with its standard error; a dash where there is none."""
-    from faircal.cli.tables import NONE
-
     return NONE if value != value else f"{value:+.4f} ± {error:.4f}"

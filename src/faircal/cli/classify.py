@@ -13,17 +13,18 @@ import click
 from faircal.cli.fit import intended_use_option, limit_option
 from faircal.cli.help import Group, Part, argument, option
 from faircal.cli.options import (
+    REPORT_FILES,
+    TABLE_FILES,
     CommaList,
+    all_files_option,
     json_option,
     model_out_option,
-    note,
     out_option,
-    print_json,
-    progress_bars,
     seed_option,
     table_out_option,
+    together,
 )
-from faircal.cli.results import REPORT_FILES, TABLE_FILES, all_files_option, show_run
+from faircal.cli.printing import note, print_json, progress_bars, show_report
 
 if TYPE_CHECKING:
     from faircal.workflows.classify import LabelledFiles
@@ -69,18 +70,7 @@ def command() -> None:
     """
 
 
-def _together(*options: Callable[..., Any]) -> Callable[..., Any]:
-    """Return options that stand together, as one decorator."""
-
-    def add(function: Callable[..., Any]) -> Callable[..., Any]:
-        for each in reversed(options):
-            function = each(function)
-        return function
-
-    return add
-
-
-_row_options = _together(
+_row_options = together(
     argument(
         "table",
         type=click.Path(path_type=Path),
@@ -145,7 +135,7 @@ def _shrinkage(_: click.Context, __: click.Parameter, value: str) -> float | str
 
 
 #: How calibration maps are fitted.
-fits_maps = _together(
+fits_maps = together(
     option(
         "--clusters",
         part=Part.METHOD,
@@ -317,7 +307,7 @@ def audit(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) -> Non
 
     with progress_bars() as update:
         report = classify_audit(rows, out, **settings, progress=update)
-    show_run(report, as_json)
+    show_report(report, as_json)
 
 
 @command.command(
@@ -377,4 +367,4 @@ def benchmark(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) ->
 
     with progress_bars() as update:
         report = classify_benchmark(rows, out, **settings, progress=update)
-    show_run(report, as_json)
+    show_report(report, as_json)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import CommaList, json_option, notes, print_json, printable
+from faircal.cli.options import CommaList, json_option
+from faircal.cli.printing import notes, number, print_json, print_table, printable
 
 if TYPE_CHECKING:
     from faircal.evaluation.compare import Comparison
@@ -150,7 +151,6 @@ def command(run_a: Path, run_b: Path, as_json: bool, **how: Any) -> int:
 
 def _show(comparisons: Sequence[Comparison]) -> None:
     """Print a table for each feature, attribute and couple of methods."""
-    from faircal.cli.tables import print_table
     from faircal.evaluation.compare import group_title
     from faircal.report.wording import metric_title
 
@@ -214,7 +214,6 @@ def _verdict(row: Comparison) -> str:
 
 
 def _value(value: float, metric: str, sign: str = "") -> str:
-    from faircal.cli.tables import number
     from faircal.report.changes import is_share
 
     unit, digits = (100, 2) if is_share(metric) else (1, 4)

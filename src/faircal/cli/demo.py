@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import json_option, note, progress_bars, seed_option
-from faircal.cli.results import PAIR_FILES, TABLE_FILES, show_run
+from faircal.cli.options import PAIR_FILES, TABLE_FILES, json_option, seed_option
+from faircal.cli.printing import note, progress_bars, show_report
 
 
 @click.command(
@@ -55,4 +55,4 @@ def command(out: Path, everything: bool, seed: int, as_json: bool) -> None:
 
     with progress_bars() as update:
         report = demo(out, everything=everything, seed=seed, progress=update, note=note)
-    show_run(report, as_json)
+    show_report(report, as_json)

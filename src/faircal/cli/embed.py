@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import (
-    attributes_option,
-    json_option,
-    note,
-    print_json,
-    progress_bars,
-)
+from faircal.cli.options import attributes_option, json_option
+from faircal.cli.printing import note, print_json, progress_bars
 
 if TYPE_CHECKING:
     from faircal.embedding import Embedded

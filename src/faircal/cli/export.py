@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import json_option, note, notes, print_json, printable, progress_bars
+from faircal.cli.options import json_option
+from faircal.cli.printing import note, notes, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
     from faircal.production.onnx import ExportAgreement, Exported

@@ -10,19 +10,17 @@ import click
 
 from faircal.cli.help import Command, Part, option
 from faircal.cli.options import (
-    check_settings,
+    Assignment,
+    check_setting,
     feature_option,
     json_option,
     leave_out_option,
     model_out_option,
-    note,
-    notes,
-    parse_settings,
-    print_json,
-    progress_bars,
+    reads_data,
     seed_option,
+    stream_option,
 )
-from faircal.cli.source import engine_options, reads_data, stream_option
+from faircal.cli.printing import note, notes, print_json, progress_bars
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
@@ -83,7 +81,7 @@ limit_option = option(
         "how-to/spark",
     ),
 )
-@reads_data
+@reads_data(engine=True)
 @option(
     "--method",
     part=Part.METHOD,
@@ -113,6 +111,7 @@ limit_option = option(
     "--set",
     "settings",
     part=Part.METHOD,
+    type=Assignment(),
     multiple=True,
     metavar="NAME=VALUE",
     show_default="the method's own values",
@@ -128,7 +127,6 @@ limit_option = option(
     help="Go on with a training, or a streamed fit, from OUT.checkpoint.",
 )
 @stream_option
-@engine_options
 @intended_use_option
 @limit_option
 @seed_option
@@ -137,7 +135,7 @@ def command(
     source: PairFiles,
     method: str,
     out: Path,
-    settings: tuple[str, ...],
+    settings: tuple[tuple[str, Any], ...],
     as_json: bool,
     **how: Any,
 ) -> None:
@@ -161,14 +159,14 @@ def command(
     """
     from faircal.workflows.fit import fit_model
 
-    parameters = parse_settings(settings)
-    check_settings(method, parameters)
+    for name, value in settings:
+        check_setting(method, name, value)
     with progress_bars() as update:
         fitted = fit_model(
             source,
             out,
             method=method,
-            settings=parameters,
+            settings=dict(settings),
             progress=update,
             **how,
         )

@@ -13,11 +13,10 @@ from faircal.cli.options import (
     attributes_option,
     json_option,
     level_option,
-    note,
-    print_json,
-    progress_bars,
     seed_option,
+    together,
 )
+from faircal.cli.printing import note, print_json, progress_bars
 
 if TYPE_CHECKING:
     from faircal.data.importers import Import
@@ -106,9 +105,7 @@ def _layout(
                 dataset.save(folder)
             _show(dataset, folder, as_json)
 
-        decorated: Any = run
-        for each in reversed((*of_all, *options, json_option)):
-            decorated = each(decorated)
+        decorated = together(*of_all, *options, json_option)(run)
         more = {"examples": examples, "tables": {"Files": _FILES}, "see": _SEE}
         return command.command(layout.__name__, help=layout.__doc__, **more)(decorated)
 

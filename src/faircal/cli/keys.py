@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from faircal.cli.help import Group, Part, argument, option
-from faircal.cli.options import json_option, note, print_json, printable
+from faircal.cli.options import json_option
+from faircal.cli.printing import note, print_json, print_table, printable
 
 _SEE = ("serve", "how-to/service")
 _SCOPES = {
@@ -100,7 +101,6 @@ def list_(path: str, as_json: bool) -> None:
     Reads the file and prints names, scopes, and when keys were made. The keys themselves are not in
     it. Writes nothing.
     """
-    from faircal.cli.tables import print_table
     from faircal.production.serving.access import SCOPES, KeyRing
 
     rows = [

@@ -29,22 +29,14 @@ class Commands(Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Import and return a command."""
+        """Import and return a command, or say which one may have been meant."""
         if name not in COMMANDS:
-            return None
+            if ctx.resilient_parsing:  # what is typed is completed, not run
+                return None
+            raise click.UsageError(f"no command {name!r}; {did_you_mean(name, COMMANDS)}", ctx)
         module = f"{name}_" if keyword.iskeyword(name) else name
         command: click.Command = importlib.import_module(f"faircal.cli.{module}").command
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command, or say which one may have been meant."""
-        if args and args[0] not in COMMANDS and not ctx.resilient_parsing:
-            raise click.UsageError(
-                f"no command {args[0]!r}; {did_you_mean(args[0], COMMANDS)}", ctx
-            )
-        return super().resolve_command(ctx, args)
 
     def command_sections(self, ctx: click.Context) -> list[Section]:
         """Return the commands by section, without importing them."""
@@ -126,32 +118,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(arguments)
     verbose = "--verbose" in words
     words = [word for word in words if word != "--verbose"]
-    sys.exit(_run(words, verbose))
-
-
-def _run(words: list[str], verbose: bool) -> int:
     try:
         code: Any = cli.main(words, prog_name="faircal", standalone_mode=False)
     except click.UsageError as error:
-        return _fail(f"{error.format_message().rstrip('.')}; {_help(error)}", 2, verbose)
+        path = "faircal" if error.ctx is None else error.ctx.command_path
+        line = f"{error.format_message().rstrip('.')}; see '{path} --help'"
+        code = _fail(line, 2, verbose)
     except FairCalError as error:
-        return _fail(str(error), 2, verbose)
+        code = _fail(str(error), 2, verbose)
     except (click.Abort, KeyboardInterrupt) as error:
         hint = str(error) or str(error.__context__ or "") or "what is written stays"
-        return _fail(f"interrupted; {hint}", 1, False)
+        code = _fail(f"interrupted; {hint}", 1, False)
     except BrokenPipeError:
-        return 1
+        code = 1
     except Exception as error:  # the last resort of a command line
         text = f"{type(error).__name__}: {error}"
-        return _fail(
-            f"unexpected error ({text}); run again with --verbose and report it", 1, verbose
-        )
-    return code if isinstance(code, int) else 0
-
-
-def _help(error: click.UsageError) -> str:
-    path = "faircal" if error.ctx is None else error.ctx.command_path
-    return f"see '{path} --help'"
+        line = f"unexpected error ({text}); run again with --verbose and report it"
+        code = _fail(line, 1, verbose)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(text: str, code: int, verbose: bool) -> int:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from faircal.cli.help import Command
-from faircal.cli.options import json_option, print_json
+from faircal.cli.options import json_option
+from faircal.cli.printing import print_json, print_table
 
 
 @click.command(
@@ -45,7 +46,6 @@ def command(as_json: bool) -> None:
     and what it declares to need. The name is what --method and --methods take. Reads and writes
     nothing.
     """
-    from faircal.cli.tables import print_table
     from faircal.methods import properties
 
     rows = properties()

@@ -6,16 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import (
-    feature_option,
-    json_option,
-    notes,
-    print_json,
-    printable,
-    progress_bars,
-)
+from faircal.cli.options import feature_option, json_option
+from faircal.cli.printing import notes, number, print_json, print_table, printable, progress_bars
 
 if TYPE_CHECKING:
     from faircal.production.monitoring.report import MonitoringResult
@@ -147,7 +142,6 @@ def command(
 
 def _show(monitored: MonitoringResult) -> None:
     """Print a line a test, the verdict and what to do."""
-    from faircal.cli.tables import number, print_table, text
     from faircal.production.monitoring.report import advice, verdict_of
 
     verdict = monitored.verdict
@@ -160,7 +154,7 @@ def _show(monitored: MonitoringResult) -> None:
                 number(finding.details.get("tolerance")),
                 number(finding.p_value),
                 number(finding.level),
-                text(verdict_of(finding), "bold" if finding.alarm else ""),
+                Text(verdict_of(finding), style="bold" if finding.alarm else ""),
             )
             for finding in verdict.findings
         ],

@@ -1,108 +1,17 @@
-"""What commands share: options, how values are read, consoles, progress."""
+"""What commands share: options, how their values are read, the argument DATA, help of files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    SpinnerColumn,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.progress import Progress as Bars
-from rich.table import Column
 
-from faircal._base.jobs import Progress, silent
-from faircal.cli.help import Part, option
-
-#: Widest line where the output is no terminal and has no width of its own.
-_PLAIN_WIDTH = 140
-
-
-def _console(stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False)
-    return (
-        console
-        if console.is_terminal
-        else Console(stderr=stderr, highlight=False, width=_PLAIN_WIDTH)
-    )
-
-
-def out() -> Console:
-    """Return the console for results (standard output)."""
-    return _console(stderr=False)
-
-
-def err() -> Console:
-    """Return the console for progress and notes (standard error)."""
-    return _console(stderr=True)
-
-
-def note(text: str) -> None:
-    """Print a note on standard error."""
-    click.echo(text, err=True)
-
-
-def notes(texts: Iterable[str]) -> None:
-    """Print notes on standard error, each with the word before it; a warning is one already."""
-    for words in texts:
-        note(printable(words if words.startswith("warning") else f"note: {words}"))
-
-
-def printable(text: str) -> str:
-    """Return text that cannot steer a terminal, whatever the data names its groups."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
-def print_json(value: Any) -> None:
-    """Print JSON on standard output."""
-    from faircal.metrics.results import without_nan
-
-    click.echo(json.dumps(without_nan(value), indent=2, default=str))
-
-
-@contextmanager
-def progress_bars() -> Iterator[Progress]:
-    """Show bars with the time left on standard error, one for each thing that is told of.
-
-    They vanish when all is done. Where standard error is no terminal nothing is shown: a log wants
-    no bars.
-    """
-    if not err().is_terminal:
-        yield silent
-        return
-    # What is too long for the terminal is cut at the end, in the label, and nowhere else.
-    label = Column(ratio=1, overflow="ellipsis", no_wrap=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", table_column=Column(no_wrap=True)),
-        BarColumn(12),
-        MofNCompleteColumn(table_column=Column(no_wrap=True)),
-        TimeRemainingColumn(table_column=Column(no_wrap=True)),
-        TextColumn("left {task.fields[label]}", table_column=label),
-    )
-    with Bars(*columns, console=err(), expand=True, transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def update(what: str, done: int, total: int, label: str) -> None:
-            if not total:
-                if what in tasks:
-                    bars.remove_task(tasks.pop(what))
-                return
-            if what not in tasks:
-                tasks[what] = bars.add_task(what, total=total, label=label)
-            bars.update(tasks[what], completed=done, total=total, label=label)
-
-        yield update
+from faircal._base.errors import ParameterError
+from faircal.cli.help import Part, argument, option
 
 
 class CommaList(click.ParamType[Any]):
@@ -132,17 +41,80 @@ class CommaList(click.ParamType[Any]):
             )
 
 
-def parse_value(text: str) -> Any:
-    """Read a parameter's value: JSON where it is JSON (3, 0.5, true), else text."""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+class ScoreRange(click.ParamType[Any]):
+    """``LOW,HIGH``."""
+
+    name = "low,high"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, float]:
+        """Split into two numbers."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            low, high = map(float, str(value).split(","))
+        except ValueError:
+            self.fail(f"expected LOW,HIGH such as 0,100, found {value!r}", param, ctx)
+        return low, high
 
 
-def check_settings(method: str, settings: Mapping[str, Any]) -> None:
+class Assignment(click.ParamType[Any]):
+    """``NAME=VALUE``: both; the value is JSON where it is JSON (3, 0.5, true), or else text.
+
+    Parameters
+    ----------
+    text : bool
+        Whether every value is text.
+    """
+
+    name = "name=value"
+
+    def __init__(self, *, text: bool = False) -> None:
+        self.text = text
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Any, ...]:
+        """Split at the first equals sign."""
+        if isinstance(value, tuple):
+            return value
+        name, equals, words = str(value).partition("=")
+        if not (name and equals and words):
+            self._refuse(f"expected name=value, found {value!r}", param, ctx)
+        if self.text:
+            return name, words
+        try:
+            return name, json.loads(words)
+        except ValueError:
+            return name, words
+
+    @staticmethod
+    def _refuse(problem: str, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
+        raise click.BadParameter(problem, ctx, param_hint=None if param is None else param.opts[-1])
+
+
+class MethodSetting(Assignment):
+    """``METHOD.NAME=VALUE``: method, parameter and value, which is of the parameter's kind."""
+
+    name = "method.name=value"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Any, ...]:
+        """Split at the first equals sign, and what is before it at the first dot."""
+        if isinstance(value, tuple):
+            return value
+        name, of_parameter = super().convert(value, param, ctx)
+        method, _, parameter = name.partition(".")
+        if not (method and parameter):
+            self._refuse(f"expected method.name=value, found {name!r}", param, ctx)
+        check_setting(method, parameter, of_parameter)
+        return method, parameter, of_parameter
+
+
+def check_setting(method: str, name: str, value: Any) -> None:
     """Raise where a parameter given by ``--set`` is not of the kind of its default."""
-    from faircal._base.errors import ParameterError
     from faircal.methods import METHODS
 
     kinds: dict[type, tuple[Any, str]] = {
@@ -151,50 +123,22 @@ def check_settings(method: str, settings: Mapping[str, Any]) -> None:
         bool: (bool, "true or false"),
     }
     defaults = METHODS[method].defaults()
-    for name, value in settings.items():
-        default = defaults.get(name)
-        # Lists and mappings are the method's to check, with what they hold.
-        if name not in defaults or isinstance(default, tuple | dict) or isinstance(value, dict):
-            continue
-        kind, expected = kinds.get(type(default), (str, "text"))
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise ParameterError(
-                f"--set {name}: expected {expected}, found {value!r}; "
-                f"{method}'s default is {default!r}"
-            )
+    default = defaults.get(name)
+    # Lists and mappings are the method's to check, with what they hold.
+    if name not in defaults or isinstance(default, tuple | dict) or isinstance(value, dict):
+        return
+    kind, expected = kinds.get(type(default), (str, "text"))
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise ParameterError(
+            f"--set {name}: expected {expected}, found {value!r}; {method}'s default is {default!r}"
+        )
 
 
-def parse_assignments(assignments: tuple[str, ...], option: str) -> dict[str, str]:
-    """Read ``name=value`` pairs, given by `option`, as text."""
-    values = {}
-    for text in assignments:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise click.BadParameter(f"expected name=value, found {text!r}", param_hint=option)
-        values[name] = value
-    return values
-
-
-def parse_settings(assignments: tuple[str, ...], option: str = "--set") -> dict[str, Any]:
-    """Read ``name=value`` pairs, given by `option`."""
-    values = parse_assignments(assignments, option)
-    return {name: parse_value(value) for name, value in values.items()}
-
-
-def parse_methods(assignments: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Read ``method.name=value`` pairs."""
-    values: dict[str, dict[str, Any]] = {}
-    for name, value in parse_settings(assignments).items():
-        method, dot, parameter = name.partition(".")
-        if not (method and dot and parameter):
-            raise click.BadParameter(
-                f"expected method.name=value, found {name!r}", param_hint="--set"
-            )
-        values.setdefault(method, {})[parameter] = value
-    for method, settings in values.items():
-        check_settings(method, settings)
-    return values
-
+#: What the argument DATA may be.
+DATA_HELP = (
+    "A dataset folder (images, pairs, embeddings), as 'faircal import', 'embed', 'pairs' and "
+    "'simulate' write it; or a table of scores (.csv, .parquet)."
+)
 
 seed_option = option(
     "--seed",
@@ -252,6 +196,7 @@ set_option = option(
     "--set",
     "parameters",
     part=Part.METHOD,
+    type=MethodSetting(),
     multiple=True,
     metavar="METHOD.NAME=VALUE",
     show_default="the methods' own values",
@@ -311,3 +256,143 @@ level_option = option(
     show_default="the folder a picture lies in",
     help="Which folder on the way to a picture names the person: 1 is the outermost.",
 )
+stream_option = option(
+    "--stream",
+    part=Part.WORK,
+    is_flag=True,
+    help="Read the pairs part by part; of many their scores are counted in fine bins, in bounded "
+    "memory. Done by itself above 10,000,000 pairs.",
+)
+#: The option of audits, and of `report`, by which tables and figures become files.
+all_files_option = option(
+    "--all-files",
+    part=Part.OUTPUT,
+    is_flag=True,
+    help="Write the tables of the report (Markdown, CSV) and its figures (PDF, PNG, CSV) as files, "
+    "too: tables/ and figures/. Without it they are in report.html alone.",
+)
+#: What benchmarks and audits leave in their folder, for the help of commands.
+REPORT_FILES = {
+    "report.html": "For people: one file that opens anywhere, offline.",
+    "results.csv": "All numbers and how sure they are: a row for each value, fold and group.",
+    "curves.parquet": "Scores counted in bins, which figures are drawn from.",
+    "run.json": "Settings, versions, hash of the data, notes.",
+}
+TABLE_FILES = {
+    "tables/, figures/": "The tables (Markdown, CSV) and figures (PDF, PNG, CSV) of the report. "
+    "Figures need the extra figures.",
+}
+#: The same of pairs.
+PAIR_FILES = {**REPORT_FILES, "replicates.parquet": "What 'faircal compare' needs."}
+
+
+def together(*options: Callable[..., Any]) -> Callable[..., Any]:
+    """Return options that stand together, as one decorator."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        for each in reversed(options):
+            function = each(function)
+        return function
+
+    return add
+
+
+_reading_options = together(
+    option(
+        "--score-range",
+        part=Part.DATA,
+        type=ScoreRange(),
+        show_default="-1,1; any where scores are only measured",
+        help="Lowest and highest value that ready-made scores can have, such as 0,100.",
+    ),
+    option(
+        "--raw",
+        part=Part.DATA,
+        is_flag=True,
+        help="Keep embeddings as stored. Otherwise each is scaled to unit length.",
+    ),
+    option(
+        "--device",
+        part=Part.WORK,
+        show_default="cpu; to train a network, cuda where there is one",
+        help="Where heavy work is done: cpu, or cuda (a GPU; extra torch).",
+    ),
+)
+_engine_options = together(
+    option(
+        "--engine",
+        "where",
+        part=Part.SPARK,
+        type=click.Choice(["local", "spark"]),
+        default="local",
+        help="Where to run: on this machine, or on a Spark cluster (extra spark). The options "
+        "below go with spark.",
+    ),
+    option(
+        "--master",
+        part=Part.SPARK,
+        metavar="URL",
+        show_default="Spark's own setting, else all cores here",
+        help="Spark's master, such as local[4] or spark://host:7077.",
+    ),
+    option(
+        "--conf",
+        part=Part.SPARK,
+        type=Assignment(text=True),
+        multiple=True,
+        metavar="KEY=VALUE",
+        show_default="none",
+        help="Setting of the Spark session, such as spark.executor.memory=8g. May be repeated.",
+    ),
+    option(
+        "--embeddings",
+        part=Part.SPARK,
+        type=click.Choice(["auto", "map", "send"]),
+        default="auto",
+        help="How workers get at vectors: map them from shared files, or send them over the "
+        "network. auto finds out.",
+    ),
+)
+
+
+def reads_data(
+    function: Callable[..., Any] | None = None, *, required: bool = True, engine: bool = False
+) -> Callable[..., Any]:
+    """Add the argument DATA and the options that say how to read it; gives ``source``.
+
+    Where DATA is not `required` and left out, the path of ``source`` is None. With `engine` there
+    are ``--engine`` and Spark's options, too: they give ``engine``, a `SparkEngine` or None.
+    """
+    if function is None:
+        return partial(reads_data, required=required, engine=engine)
+
+    @wraps(function)
+    def reading(
+        data: Path,
+        score_range: tuple[float, float] | None,
+        raw: bool,
+        device: str | None,
+        where: str = "local",
+        master: str | None = None,
+        conf: tuple[tuple[str, str], ...] = (),
+        embeddings: str = "auto",
+        **rest: Any,
+    ) -> Any:
+        from faircal.data import PairFiles
+
+        rest["source"] = PairFiles(data, score_range, not raw, device)
+        of_spark = {"--master": master, "--conf": conf, "--embeddings": embeddings != "auto"}
+        given = [name for name, value in of_spark.items() if value]
+        if where == "spark":
+            from faircal.production.spark.session import SparkEngine
+
+            rest["engine"] = SparkEngine(master, dict(conf), embeddings)
+        elif given:
+            raise ParameterError(f"{given[0]}: goes with --engine spark; add it")
+        elif engine:
+            rest["engine"] = None
+        return function(**rest)
+
+    data = argument("data", type=click.Path(path_type=Path), required=required, help=DATA_HELP)
+    more = (_engine_options,) if engine else ()
+    return together(data, _reading_options, *more)(reading)  # type: ignore[no-any-return]

@@ -8,14 +8,8 @@ from typing import Any
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import (
-    feature_option,
-    json_option,
-    note,
-    print_json,
-    progress_bars,
-    seed_option,
-)
+from faircal.cli.options import feature_option, json_option, seed_option
+from faircal.cli.printing import note, print_json, progress_bars
 
 
 def _all_or_number(value: str) -> int | None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import feature_option, json_option, notes, print_json
+from faircal.cli.options import feature_option, json_option
+from faircal.cli.printing import notes, percent, print_json, print_table
 
 if TYPE_CHECKING:
     from faircal.evaluation.planning import SamplePlan
@@ -130,7 +131,6 @@ def command(as_json: bool, **how: Any) -> None:
 
 
 def _show(planned: SamplePlan) -> None:
-    from faircal.cli.tables import interval, print_table
 
     where = "in one group" if planned.groups == 1 else f"in each of {planned.groups} groups"
     columns = ("people", "images each", "pairs", "as good as")
@@ -143,7 +143,7 @@ def _show(planned: SamplePlan) -> None:
                 str(plan.images),
                 f"{plan.pairs:,}",
                 f"{math.floor(plan.effective_pairs):,} independent",
-                interval(plan.low, plan.high, ".3g"),
+                percent(plan.low, plan.high, how=".3g"),
                 f"{planned.groups * plan.people:,}",
             )
             for plan in planned.plans

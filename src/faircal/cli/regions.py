@@ -13,15 +13,11 @@ from faircal.cli.options import (
     feature_option,
     fold_option,
     json_option,
-    note,
-    notes,
     out_option,
-    print_json,
-    printable,
-    progress_bars,
+    reads_data,
     seed_option,
 )
-from faircal.cli.source import reads_data
+from faircal.cli.printing import note, notes, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from faircal.cli.help import Command, argument
-from faircal.cli.options import json_option, progress_bars
-from faircal.cli.results import REPORT_FILES, TABLE_FILES, all_files_option, show_report
+from faircal.cli.options import REPORT_FILES, TABLE_FILES, all_files_option, json_option
+from faircal.cli.printing import progress_bars, show_report
 
 
 @click.command(
@@ -45,4 +45,4 @@ def command(folder: Path, all_files: bool, as_json: bool) -> None:
 
     with progress_bars() as update:
         report = make_report(folder, all_files=all_files, progress=update)
-    show_report(report, as_json)
+    show_report(report, as_json, of_run=False)

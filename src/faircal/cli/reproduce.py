@@ -9,21 +9,20 @@ import click
 
 from faircal.cli.help import Command, Part, argument, option
 from faircal.cli.options import (
+    PAIR_FILES,
+    TABLE_FILES,
+    Assignment,
     CommaList,
     features_option,
     jobs_option,
     json_option,
-    note,
     out_option,
-    parse_methods,
-    parse_settings,
-    progress_bars,
+    reads_data,
     resume_option,
     seed_option,
     set_option,
 )
-from faircal.cli.results import PAIR_FILES, TABLE_FILES, show_run
-from faircal.cli.source import reads_data
+from faircal.cli.printing import note, progress_bars, show_report
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
@@ -110,6 +109,7 @@ if TYPE_CHECKING:
     "--as",
     "names",
     part=Part.DATA,
+    type=Assignment(text=True),
     multiple=True,
     metavar="FEATURE=NETWORK",
     show_default="by its name",
@@ -136,8 +136,8 @@ def command(
     no_training: bool,
     clusters: tuple[int, ...],
     features: tuple[str, ...],
-    names: tuple[str, ...],
-    parameters: tuple[str, ...],
+    names: tuple[tuple[str, str], ...],
+    parameters: tuple[tuple[str, str, Any], ...],
     pictures: str | None,
     jobs: int | None,
     resume: bool,
@@ -157,7 +157,10 @@ def command(
     """
     from faircal.workflows.reproduce import reproduce
 
-    networks = {name: str(network) for name, network in parse_settings(names, "--as").items()}
+    settings = {
+        of: {name: value for method, name, value in parameters if method == of}
+        for of, _, _ in parameters
+    }
     with progress_bars() as update:
         report = reproduce(
             paper,
@@ -166,8 +169,8 @@ def command(
             training=not no_training,
             clusters=clusters,
             features=features,
-            networks=networks,
-            parameters=parse_methods(parameters),
+            networks=dict(names),
+            parameters=settings,
             pictures=False if pictures == "none" else pictures,
             jobs=jobs,
             resume=resume,
@@ -176,7 +179,7 @@ def command(
             note=note,
             **more,
         )
-    show_run(report, as_json)
+    show_report(report, as_json)
     if report.store.run["pictures"] is not None:
         note("note: the report shows faces of some clusters; --pictures none leaves them out")
     elif pictures != "none":

@@ -14,13 +14,11 @@ from faircal.cli.options import (
     feature_option,
     fold_option,
     json_option,
-    notes,
-    print_json,
-    progress_bars,
+    reads_data,
     resume_option,
     table_out_option,
 )
-from faircal.cli.source import engine_options, reads_data
+from faircal.cli.printing import notes, print_json, progress_bars
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
@@ -90,7 +88,7 @@ class Share(click.ParamType[Any]):
     type=click.Path(path_type=Path),
     help="Model file, as 'faircal fit' writes it.",
 )
-@reads_data
+@reads_data(engine=True)
 @feature_option
 @fold_option
 @option(
@@ -121,7 +119,6 @@ class Share(click.ParamType[Any]):
     "decision.",
 )
 @table_out_option
-@engine_options
 @resume_option
 @json_option
 def command(

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import note
+from faircal.cli.printing import note
 
 
 @click.command(

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import json_option, print_json, progress_bars, seed_option
+from faircal.cli.options import json_option, seed_option
+from faircal.cli.printing import print_json, progress_bars
 
 
 @click.command(

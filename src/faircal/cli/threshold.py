@@ -14,13 +14,19 @@ from faircal.cli.options import (
     feature_option,
     fold_option,
     json_option,
-    notes,
-    print_json,
-    printable,
-    progress_bars,
+    reads_data,
     seed_option,
 )
-from faircal.cli.source import reads_data
+from faircal.cli.printing import (
+    NONE,
+    notes,
+    number,
+    percent,
+    print_json,
+    print_table,
+    printable,
+    progress_bars,
+)
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
@@ -189,8 +195,6 @@ def command(
 
 def _show(result: ThresholdResult, attribute: str) -> None:
     """Print the tables, then the threshold or why there is none; `attribute` makes the groups."""
-    from faircal.cli.tables import print_table
-
     chosen = result.chosen
     if result.rates:
         at = _rounded_up(chosen.told_threshold)
@@ -223,13 +227,12 @@ def _show(result: ThresholdResult, attribute: str) -> None:
 
 
 def _rates(row: OperatingRates) -> list[str]:
-    from faircal.cli.tables import NONE, interval, percent
     from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
     def rate(value: float, low: float, high: float) -> str:
         if math.isnan(value):
             return NOT_ENOUGH
-        return f"{percent(value, '.3g')} ({interval(low, high, '.3g')})"
+        return f"{percent(value, how='.3g')} ({percent(low, high, how='.3g')})"
 
     return [
         row.name,
@@ -238,12 +241,11 @@ def _rates(row: OperatingRates) -> list[str]:
         rate(row.fpr, row.fpr_low, row.fpr_high),
         str(row.genuine),
         rate(row.fnr, row.fnr_low, row.fnr_high),
-        percent(1 - row.fnr, ".3g"),
+        percent(1 - row.fnr, how=".3g"),
     ]
 
 
 def _promise(row: GuaranteeRow) -> list[str]:
-    from faircal.cli.tables import NONE, percent
     from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
     return [
@@ -251,8 +253,8 @@ def _promise(row: GuaranteeRow) -> list[str]:
         f"{row.effective_people:.0f}",
         str(row.imposters),
         NONE if math.isnan(row.rate) else str(row.errors),
-        NOT_ENOUGH if NOT_ENOUGH in row.status else percent(row.rate, ".3g"),
-        percent(row.upper, ".3g"),
+        NOT_ENOUGH if NOT_ENOUGH in row.status else percent(row.rate, how=".3g"),
+        percent(row.upper, how=".3g"),
         _rounded_up(row.own_threshold),
         row.status.partition(":")[0],
     ]
@@ -302,6 +304,4 @@ def _conclusion(chosen: Guarantee) -> list[str]:
 
 def _rounded_up(value: float) -> str:
     """Return a threshold with five digits, rounded up: a higher one is as safe."""
-    from faircal.cli.tables import number
-
     return number(math.ceil(value * 1e5) / 1e5 if value == value else value, ".5f")

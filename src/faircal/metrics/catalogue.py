@@ -19,7 +19,8 @@ class Metric:
     Parameters
     ----------
     name : str
-        As in the ``metric`` column of the results.
+        As in the ``metric`` column of the results; without an underscore, for what is measured over
+        groups is called ``NAME_mean``, ``NAME_aad``, ….
     function : callable
         From a `Ranking`, or from scores and labels (`as_ranking` takes both), to a float; NaN where
         the metric is undefined.
@@ -30,6 +31,9 @@ class Metric:
         For tables and figures.
     deviations : bool
         Whether the deviations over groups are reported too.
+    headline : bool
+        Whether each group's value stands beside its error rates: in the terminal, in
+        ``audit.json``, among the tables of the report, and in what ``compare`` compares by default.
     losses : callable, optional
         From scores or probabilities and labels, each of shape (n_pairs,), to what each pair adds:
         the metric is their mean, and its interval is made of how they vary with the people. KS,
@@ -47,16 +51,17 @@ class Metric:
     better: Literal["higher", "lower"]
     title: str
     deviations: bool = False
+    headline: bool = True
     losses: Callable[[FloatArray, BoolArray], FloatArray] | None = None
 
 
 METRICS: Registry[Metric] = Registry("metric")
 
 for _metric in (
-    Metric("auroc", auroc, of="score", better="higher", title="AUROC"),
+    Metric("auroc", auroc, of="score", better="higher", title="AUROC", headline=False),
     Metric("ks", ks, "probability", "lower", "KS", deviations=True),
-    Metric("ece", ece, "probability", "lower", "ECE", deviations=True),
-    Metric("brier", brier, "probability", "lower", "Brier", True, brier_losses),
-    Metric("nll", nll, "probability", "lower", "NLL", losses=nll_losses),
+    Metric("ece", ece, "probability", "lower", "ECE", deviations=True, headline=False),
+    Metric("brier", brier, "probability", "lower", "Brier", True, False, brier_losses),
+    Metric("nll", nll, "probability", "lower", "NLL", headline=False, losses=nll_losses),
 ):
     METRICS.register(_metric.name, _metric)

@@ -12,7 +12,7 @@ import pyarrow.csv as pacsv
 import pytest
 from rich.console import Console
 
-from faircal.cli.tables import show
+from faircal.cli.printing import show
 from faircal.metrics.results import ALL, GLOBAL, read_results
 from faircal.report.cells import markdown
 from faircal.report.classes.tables import (
@@ -125,7 +125,7 @@ def test_no_table_by_group_where_none_of_very_many_can_be_told(by_hand):
 def terminal(tables, width):
     console = Console(width=width, file=io.StringIO())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("faircal.cli.tables.out", lambda: console)
+        patch.setattr("faircal.cli.printing.console", lambda: console)
         for table in tables:
             show(table)
     return console.file.getvalue()

@@ -8,7 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
-from faircal.cli.tables import laid_out, print_table
+from faircal.cli.printing import laid_out, print_table
 
 ROWS = (
     ("Caucasian", "1200", "12.34", "11.11 to 13.57", "5.67", "4.44 to 6.78"),
@@ -23,7 +23,7 @@ def printed(width, **how):
     """Return the pieces as text."""
     console = Console(width=width, file=io.StringIO())
     shown = []
-    for piece in laid_out(HEADS, ROWS, console, left=range(6), **how):
+    for piece in laid_out(HEADS, ROWS, console, left=range(6), **how)[0]:
         with console.capture() as capture:
             console.print(piece)
         shown.append(capture.get())
@@ -67,7 +67,7 @@ def test_heads_are_broken_before_columns_go_below():
 
 def test_title_and_caption_are_said_once(monkeypatch):
     console = Console(width=60, file=io.StringIO())
-    monkeypatch.setattr("faircal.cli.tables.out", lambda: console)
+    monkeypatch.setattr("faircal.cli.printing.console", lambda: console)
     with console.capture() as capture:
         print_table(HEADS, ROWS, title="The title", caption="The caption")
     first, *_, last = re.split(r"(?=\n +effective|\n +FPR|\n +FNR)", capture.get())
