@@ -17,10 +17,10 @@ from faircal.evaluation.curves import (
     as_table,
     make_curves,
     read_curves,
-    write_curves,
 )
 from faircal.metrics import Ranking, rates_at_threshold
 from faircal.metrics.measures import Rankings
+from faircal.metrics.results import write_parquet
 
 GENUINE = np.array([1, 0, 1, 0, 1, 0, 0, 1], bool)
 SCORE = np.array([0.9, 0.2, 0.7, 0.1, 0.6, 0.4, 0.8, 0.3])
@@ -76,7 +76,8 @@ def test_folds_are_apart_or_pooled(rankings):
 
 def test_the_source_must_be_told_where_there_are_several(rankings):
     one = Curves(make_curves(rankings, ScoreSource(method="one"), (-1.0, 1.0)))
-    both = one + Curves(make_curves(rankings, ScoreSource(method="two"), (-1.0, 1.0)))
+    two = make_curves(rankings, ScoreSource(method="two"), (-1.0, 1.0))
+    both = Curves([*one.rows, *two])
     assert len(both.sources) == 2
     with pytest.raises(ParameterError, match="there are 2"):
         both.get()
@@ -97,10 +98,10 @@ def test_written_and_read_back(rankings, tmp_path):
     curves = Curves(
         make_curves(rankings, ScoreSource("f", "m", "beta", "5", "1", "a"), (-1.0, 1.0))
     )
-    write_curves(tmp_path / CURVES, as_table(curves))
+    write_parquet(tmp_path / CURVES, as_table(curves.rows))
     again = read_curves(tmp_path)
     assert again.sources == curves.sources
-    for first, second in zip(curves, again, strict=True):
+    for first, second in zip(curves.rows, again.rows, strict=True):
         assert first[:3] == second[:3]
         for name in ("edges", "genuine", "imposter", "total"):
             np.testing.assert_array_equal(

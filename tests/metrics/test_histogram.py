@@ -97,10 +97,11 @@ def test_threshold_is_the_edge_with_the_nearest_rate_the_highest_of_several():
     assert found.threshold_at_fpr(0.0) == 0.5
 
 
-def test_used_bins():
-    assert histogram([-0.2, 0.3], [0, 1]).used() == slice(1, 4)
-    empty = Ranking.of([0.1], [1]).subset([False])
-    assert Histogram.of(empty, EDGES).used() == slice(0, 0)
+def test_no_scores_are_no_counts():
+    empty = Histogram.of(Ranking.of([0.1], [1]).subset([False]), EDGES)
+    assert (empty.n_genuine, empty.n_imposter) == (0, 0)
+    assert not empty.genuine.any()
+    assert np.isnan([*empty.fpr, *empty.fnr]).all()
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,45 @@ def test_rates_at_thresholds(sample, masks, threshold_on, upper):
             assert values["global", f"global_fpr={rate:g}", "fpr"] == pytest.approx(rate, abs=1e-9)
 
 
+def test_rates_at_a_shared_threshold_by_hand():
+    scores = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1])
+    genuine = np.array([1, 1, 0, 1, 0, 1, 0, 0, 0], dtype=bool)
+    # The last pair is in neither group.
+    codes = np.array([0, 1, 0, 0, 1, 1, 0, 1, -1], np.int32)
+    groups = Groups(("A", "B"), codes, codes)
+    values = found(measure(Rankings.of(scores, None, genuine, groups), rates=[0.2, 0.4, 0.25]))
+    # Overall FPR is 1/5 from 0.7 down to 0.6, 2/5 from 0.5 down to 0.4.
+    assert values["global", "global_fpr=0.2", "threshold"] == pytest.approx(0.6)
+    assert values["global", "global_fpr=0.4", "threshold"] == pytest.approx(0.4)
+    # A at 0.4: from 1/2 (0.6) to 1 (0.3), two thirds of the way. B at 0.6: from 0 (0.8) to
+    # 1/2 (0.5), two thirds.
+    expected = {"A": (1 / 2, 5 / 6), "B": (1 / 3, 1 / 2)}
+    for group, at in expected.items():
+        fpr = [values[group, f"global_fpr={rate}", "fpr"] for rate in (0.2, 0.4)]
+        assert fpr == pytest.approx(at)
+    over = [values["all", "global_fpr=0.4", f"fpr_{name}"] for name in ("mean", "aad")]
+    assert over == pytest.approx([2 / 3, 1 / 6])
+    # FNR 1/4 is TPR 3/4, reached at 0.6 and kept down to 0.5. A accepts both of its genuine pairs
+    # by then, B one of two.
+    assert values["global", "global_fnr=0.25", "threshold"] == pytest.approx(0.5)
+    assert [values[group, "global_fnr=0.25", "fnr"] for group in "AB"] == pytest.approx([0, 0.5])
+    assert values["all", "global_fnr=0.25", "fnr_mad"] == pytest.approx(0.25)
+
+
+def test_a_group_without_imposters_is_left_out():
+    scores = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2])
+    genuine = np.array([1, 1, 0, 1, 0, 1, 0, 0], dtype=bool)
+    codes = np.array([2, 2, 0, 0, 1, 1, 0, 1], np.int32)
+    without = np.where(codes == 2, -1, codes).astype(np.int32)
+    key = ("all", "global_fpr=0.2", "fpr_std")
+    three, two = (
+        found(measure(Rankings.of(scores, None, genuine, Groups(names, of, of)), rates=[0.2]))
+        for names, of in ((NAMES, codes), (NAMES[:2], without))
+    )
+    assert np.isnan(three["C", "global_fpr=0.2", "fpr"])
+    assert three[key] == two[key] > 0
+
+
 def test_tpr_at_fpr(sample):
     score, _, genuine, _ = sample
     test = Rankings.of(*sample)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import faircal
-from faircal.evaluation.audit.label_noise import LabelNoiseRow, write_noise
+from faircal.evaluation.audit.label_noise import LABEL_NOISE, LabelNoiseRow
 from faircal.evaluation.audit.rates import MATRIX, MatrixRow
 from faircal.evaluation.audit.regions import RECORD, REGIONS, RegionRow
-from faircal.evaluation.curves import CURVES, as_table, write_curves
-from faircal.metrics.results import write_results, write_rows, write_run
+from faircal.evaluation.curves import CURVES, as_table
+from faircal.metrics.results import write_parquet, write_results, write_rows, write_run
 from faircal.report.figures import GroupHeatmap
 from faircal.report.store import ResultsFolder
 from faircal.report.subject import FACES
@@ -51,9 +51,9 @@ def audited(tmp_path):
         labels = {"dataset": "d", "feature": "f", "attribute": "a+b"}
         found = faircal.audit(**arrays, **labels, threshold=threshold)
         write_results(tmp_path, found.rows)
-        write_curves(tmp_path / CURVES, as_table(found.curves))
+        write_parquet(tmp_path / CURVES, as_table(found.curves.rows))
         write_rows(tmp_path / MATRIX, MatrixRow, matrix)
-        write_noise(tmp_path, noise)
+        write_rows(tmp_path / LABEL_NOISE, LabelNoiseRow, noise)
         known = {
             "people": found.people,
             "effective_people": found.effective_people(),

@@ -34,7 +34,7 @@ def pairs():
 def read_audit(audits, **run):
     """Return the store of audits that nobody wrote down."""
     rows = [row for audit in audits for row in audit.rows]
-    curves = sum((audit.curves for audit in audits), start=Curves(()))
+    curves = Curves(curve for audit in audits for curve in audit.curves.rows)
     return ResultsFolder(None, LabelledResults(rows), {"kind": "audit", **run}, curves, [], [])
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import faircal
 from faircal import DataError
-from faircal.evaluation.curves import CURVES, as_table, write_curves
-from faircal.metrics.results import write_results, write_run
+from faircal.evaluation.curves import CURVES, as_table
+from faircal.metrics.results import write_parquet, write_results, write_run
 from faircal.report.machine import audit_record, write_audit_json
 from faircal.report.store import ResultsFolder
 from faircal.report.words import summary
@@ -49,7 +49,7 @@ def audited(tmp_path):
             **(arrays() | more), threshold=threshold, dataset="d", feature="f", attribute="group"
         )
         write_results(tmp_path, found.rows)
-        write_curves(tmp_path / CURVES, as_table(found.curves))
+        write_parquet(tmp_path / CURVES, as_table(found.curves.rows))
         run = {
             "kind": "audit",
             "people": found.people,

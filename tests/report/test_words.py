@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 import faircal
-from faircal.evaluation.curves import CURVES, as_table, write_curves
-from faircal.metrics.results import Result, ResultKey, write_results, write_run
+from faircal.evaluation.curves import CURVES, as_table
+from faircal.metrics.results import Result, ResultKey, write_parquet, write_results, write_run
 from faircal.report.findings import RatesByGroup, main_condition
 from faircal.report.store import LabelledResults, ResultsFolder
 from faircal.report.words import summary
@@ -44,8 +44,8 @@ def store_of(tmp_path):
             for f in (run or {}).pop("features", ["f"])
         ]
         write_results(tmp_path, [row for each in audits for row in each.rows])
-        curves = [curve for each in audits for curve in each.curves]
-        write_curves(tmp_path / CURVES, as_table(curves))
+        curves = [curve for each in audits for curve in each.curves.rows]
+        write_parquet(tmp_path / CURVES, as_table(curves))
         known = {
             "people": audits[0].people,
             "effective_people": audits[0].effective_people(),

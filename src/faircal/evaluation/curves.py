@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import atomic_path
 from faircal.metrics import Histogram, probability_edges, score_edges
 from faircal.metrics.measures import Rankings
-from faircal.metrics.results import AGAIN, GLOBAL
+from faircal.metrics.results import GLOBAL, read_parquet
 
 CURVES = "curves.parquet"
 Of = Literal["score", "probability"]
@@ -75,8 +73,11 @@ class Curves:
 
     Attributes
     ----------
+    rows : list of ScoreHistogram
     sources : list of ScoreSource
         Whose scores there are, with an empty `fold`.
+    folds : list of str
+        The test folds in order; one without a name where there are none.
 
     Examples
     --------
@@ -91,24 +92,13 @@ class Curves:
     """
 
     def __init__(self, curves: Iterable[ScoreHistogram]) -> None:
+        self.rows = list(curves)
         self._folds: dict[tuple[ScoreSource, str, str], dict[str, Histogram]] = {}
-        for source, group, of, histogram in curves:
+        for source, group, of, histogram in self.rows:
             key = source._replace(fold=""), group, of
             self._folds.setdefault(key, {})[source.fold] = histogram
         self.sources = list(dict.fromkeys(source for source, _, _ in self._folds))
-
-    def __iter__(self) -> Iterator[ScoreHistogram]:
-        for (source, group, of), folds in self._folds.items():
-            for fold, histogram in folds.items():
-                yield ScoreHistogram(source._replace(fold=fold), group, of, histogram)
-
-    def __add__(self, other: Curves) -> Curves:
-        return Curves([*self, *other])
-
-    @property
-    def folds(self) -> list[str]:
-        """The test folds in order; one without a name where there are none."""
-        return list(dict.fromkeys(fold for folds in self._folds.values() for fold in folds))
+        self.folds = list(dict.fromkeys(source.fold for source, *_ in self.rows))
 
     def groups(self, source: ScoreSource | None = None) -> list[str]:
         """Return the groups of a source; it may be left out where there is only one."""
@@ -160,33 +150,12 @@ def as_table(curves: Iterable[ScoreHistogram]) -> pa.Table:
     return pa.table(columns, schema=SCHEMA)
 
 
-def from_table(table: pa.Table) -> Iterator[ScoreHistogram]:
-    """Return the curves of such a table."""
-    for row in table.to_batches():
-        texts = zip(*(row[name].to_pylist() for name in _TEXTS), strict=True)
-        for i, (*source, group, of) in enumerate(texts):
-            values = [row[name][i].values.to_numpy() for name in _NUMBERS]
-            yield ScoreHistogram(ScoreSource._make(source), group, of, Histogram(*values))
-
-
-def write_curves(path: Path, table: pa.Table) -> None:
-    """Write a table of curves."""
-    with atomic_path(path) as temporary:
-        pq.write_table(table, temporary, compression="zstd")
-
-
-def read_curves_table(path: Path) -> pa.Table:
-    """Read a table of curves."""
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as error:
-        raise DataError(f"{path}: cannot be read ({error}); {AGAIN}") from error
-    if table.schema.names != SCHEMA.names:
-        raise DataError(f"{path}: expected columns {', '.join(SCHEMA.names)}; {AGAIN}")
-    return table.cast(SCHEMA)
-
-
 def read_curves(folder: str | Path) -> Curves:
     """Read ``curves.parquet`` of a benchmark or audit; no curves where there is no such file."""
-    path = Path(folder) / CURVES
-    return Curves(from_table(read_curves_table(path)) if path.exists() else ())
+    path, curves = Path(folder) / CURVES, []
+    for batch in read_parquet(path, SCHEMA).to_batches() if path.exists() else ():
+        texts = zip(*(batch[name].to_pylist() for name in _TEXTS), strict=True)
+        for i, (*source, group, of) in enumerate(texts):
+            histogram = Histogram(*(batch[name][i].values.to_numpy() for name in _NUMBERS))
+            curves.append(ScoreHistogram(ScoreSource._make(source), group, of, histogram))
+    return Curves(curves)

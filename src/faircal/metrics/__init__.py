@@ -33,14 +33,22 @@ from faircal.metrics.decomposition import (
 )
 from faircal.metrics.disparity import (
     DEVIATIONS,
-    SharedThresholdRates,
+    FAIRNESS,
+    Fairness,
     aad,
     cells,
-    equal_opportunity,
+    deviations,
+    fdr,
+    gap,
+    garbe,
+    gini,
+    ir,
     mad,
+    max_geomean,
+    max_min,
     mean,
-    predictive_equality,
     std,
+    unfairness,
 )
 from faircal.metrics.error_rates import (
     Det,
@@ -58,18 +66,6 @@ from faircal.metrics.error_rates import (
     threshold_at_fpr,
     tpr_at_fpr,
     tpr_at_threshold,
-)
-from faircal.metrics.fairness import (
-    FAIRNESS,
-    Fairness,
-    fdr,
-    gap,
-    garbe,
-    gini,
-    ir,
-    max_geomean,
-    max_min,
-    unfairness,
 )
 from faircal.metrics.histogram import Histogram, probability_edges, score_edges
 from faircal.metrics.likelihood import calibration_loss, cllr, log_likelihood_ratio, min_cllr
@@ -91,7 +87,6 @@ __all__ = [
     "Ranking",
     "Reliability",
     "Roc",
-    "SharedThresholdRates",
     "ThresholdRule",
     "aad",
     "accuracy",
@@ -110,8 +105,8 @@ __all__ = [
     "decompose_binary",
     "decompose_classes",
     "det",
+    "deviations",
     "ece",
-    "equal_opportunity",
     "fdr",
     "find_threshold",
     "fnr_at_threshold",
@@ -131,7 +126,6 @@ __all__ = [
     "multiclass_brier",
     "multiclass_nll",
     "nll",
-    "predictive_equality",
     "probability_edges",
     "rates_at_threshold",
     "reliability",

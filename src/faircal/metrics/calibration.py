@@ -44,7 +44,8 @@ def ks(
     >>> ks([0.5, 0.5, 0.5, 0.5], [0, 0, 1, 1], ties="order")
     0.25
     """
-    _check_choice("ties", ties, "blocks", "order")
+    if ties not in ("blocks", "order"):
+        raise ParameterError(f"expected ties to be blocks or order; found {ties!r}")
     ranking = as_probabilities(probability, genuine)
     if not len(ranking):
         return float("nan")
@@ -71,20 +72,14 @@ class Reliability:
         Fraction of genuine pairs; NaN where a bin is empty.
     count : ndarray of int64, shape (n_bins,)
         Pairs in each bin.
+    error : float
+        Mean gap between confidence and fraction genuine, weighted by count: the ECE.
     """
 
     confidence: FloatArray
     fraction_genuine: FloatArray
     count: IntArray
-
-    @property
-    def error(self) -> float:
-        """Mean gap between confidence and fraction genuine, weighted by count: the ECE."""
-        used = self.count > 0
-        if not used.any():
-            return float("nan")
-        gap = np.abs(self.confidence - self.fraction_genuine)[used]
-        return float(np.average(gap, weights=self.count[used]))
+    error: float
 
 
 def reliability(
@@ -118,7 +113,8 @@ def reliability(
     >>> round(bins.error, 3)
     0.2
     """
-    _check_choice("binning", binning, "mass", "width")
+    if binning not in ("mass", "width"):
+        raise ParameterError(f"expected binning to be mass or width; found {binning!r}")
     if not isinstance(n_bins, (int, np.integer)) or n_bins < 1:
         raise ParameterError(f"expected n_bins to be a whole number from 1; found {n_bins!r}")
     ranking = as_probabilities(probability, genuine)
@@ -133,8 +129,14 @@ def reliability(
     total = np.diff(np.interp(cuts, below.position, below.probability))
     total_genuine = np.diff(np.interp(cuts, below.position, below.genuine))
     count = np.diff(cuts)
-    filled = np.where(count > 0, count, np.nan)
-    return Reliability(total / filled, total_genuine / filled, count)
+    used = count > 0
+    filled = np.where(used, count, np.nan)
+    confidence, fraction = total / filled, total_genuine / filled
+    error = float("nan")
+    if used.any():
+        gap = np.abs(confidence - fraction)[used]
+        error = float(np.average(gap, weights=count[used]))
+    return Reliability(confidence, fraction, count, error)
 
 
 def ece(
@@ -183,15 +185,17 @@ def brier(
     >>> round(brier([0.2, 0.9], [0, 1], of="correctness"), 3)
     0.325
     """
-    _check_choice("of", of, "label", "correctness")
+    if of not in ("label", "correctness"):
+        raise ParameterError(f"expected of to be label or correctness; found {of!r}")
     ranking = as_probabilities(probability, genuine)
     c = ranking.thresholds
-    hit, miss = _block_counts(ranking)
+    hit, miss = np.diff(ranking.tp, prepend=0), np.diff(ranking.fp, prepend=0)
     if of == "correctness":
         # ŷ = [c ≥ ½] is right on genuine pairs above and on imposters below.
         low = c < 0.5
         hit, miss = np.where(low, miss, hit), np.where(low, hit, miss)
-    return _mean(hit * (1 - c) ** 2 + miss * c**2, len(ranking))
+    squares = hit * (1 - c) ** 2 + miss * c**2
+    return float(squares.sum() / (len(ranking) or np.nan))
 
 
 def nll(
@@ -217,8 +221,9 @@ def nll(
         raise ParameterError(f"expected eps between 0 and 0.5; found {eps!r}")
     ranking = as_probabilities(probability, genuine)
     c: FloatArray = np.clip(ranking.thresholds, eps, 1 - eps)
-    hit, miss = _block_counts(ranking)
-    return _mean(-(np.log(c) * hit + np.log1p(-c) * miss), len(ranking))
+    hit, miss = np.diff(ranking.tp, prepend=0), np.diff(ranking.fp, prepend=0)
+    logs = -(np.log(c) * hit + np.log1p(-c) * miss)
+    return float(logs.sum() / (len(ranking) or np.nan))
 
 
 def brier_losses(probability: FloatArray, genuine: BoolArray) -> FloatArray:
@@ -278,17 +283,3 @@ def _cumulate(ranking: Ranking) -> _Cumulative:
     total = np.zeros(len(position))
     np.cumsum(np.diff(position) * ranking.thresholds[::-1], out=total[1:])
     return _Cumulative(position, total, ranking.n_genuine - genuine_above)
-
-
-def _block_counts(ranking: Ranking) -> tuple[IntArray, IntArray]:
-    """Return the genuine and the imposter pairs at each distinct probability, descending."""
-    return np.diff(ranking.tp, prepend=0), np.diff(ranking.fp, prepend=0)
-
-
-def _mean(terms: FloatArray, n: int) -> float:
-    return float(terms.sum() / n) if n else float("nan")
-
-
-def _check_choice(parameter: str, value: str, *choices: str) -> None:
-    if value not in choices:
-        raise ParameterError(f"expected {parameter} to be {' or '.join(choices)}; found {value!r}")

@@ -5,7 +5,6 @@ Rates and thresholds may be numbers or arrays; results have their shape.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from faircal._base.errors import ParameterError
 from faircal._base.registry import did_you_mean
-from faircal.metrics.ranking import BoolArray, FloatArray, IntArray, Ranking, as_ranking
+from faircal.metrics.ranking import FloatArray, IntArray, Ranking, as_ranking
 
 ThresholdRule = Literal["nearest", "interpolate", "conservative"]
 
@@ -67,8 +66,8 @@ def roc(ranking: Ranking, *, upper: float = 1.0) -> Roc:
     """
     first = max(upper, ranking.thresholds[0]) if len(ranking) else upper
     return Roc(
-        _from_zero(ranking.fp, ranking.n_imposter),
-        _from_zero(ranking.tp, ranking.n_genuine),
+        np.concatenate([[0], ranking.fp]) / (ranking.n_imposter or np.nan),
+        np.concatenate([[0], ranking.tp]) / (ranking.n_genuine or np.nan),
         np.concatenate([[first], ranking.thresholds]),
     )
 
@@ -143,13 +142,6 @@ def as_rates(rates: npt.ArrayLike) -> FloatArray:
     return at
 
 
-def _from_zero(counts: IntArray, total: int) -> FloatArray:
-    """Return counts as rates, with the point (0, 0) before them; NaN without any trial."""
-    if not total:
-        return np.full(len(counts) + 1, np.nan)
-    return np.concatenate([[0], counts]) / total
-
-
 def threshold_at_fpr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
     """Return the thresholds at given FPRs, interpolated linearly on the ROC curve.
 
@@ -219,32 +211,23 @@ def fnr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0)
     >>> fnr_at_threshold(Ranking.of([0.8, 0.6, 0.2], [1, 1, 0]), 0.6)
     array(0.)
     """
-    return np.asarray(1 - tpr_at_threshold(ranking, at, upper=upper))
+    accepted = _over_threshold(ranking, ranking.tp, ranking.n_genuine, at, upper)
+    return np.asarray(1 - accepted)
 
 
-@dataclass(frozen=True, eq=False)
-class ErrorCounts:
-    """Counted errors at thresholds; every field has the shape of the thresholds asked for."""
+class ErrorCounts(NamedTuple):
+    """Counted errors at thresholds, and their rates; fields have the shape of the thresholds.
+
+    Rates are NaN without imposters (`fpr`) or genuine pairs (`fnr` and `tpr`, which is 1 − FNR).
+    """
 
     false_positives: IntArray
     imposters: IntArray
     false_negatives: IntArray
     genuine: IntArray
-
-    @property
-    def fpr(self) -> FloatArray:
-        """False positives among imposters; NaN without imposters."""
-        return _quotient(self.false_positives, self.imposters)
-
-    @property
-    def fnr(self) -> FloatArray:
-        """False negatives among genuine pairs; NaN without genuine pairs."""
-        return _quotient(self.false_negatives, self.genuine)
-
-    @property
-    def tpr(self) -> FloatArray:
-        """1 − FNR."""
-        return np.asarray(1 - self.fnr)
+    fpr: FloatArray
+    fnr: FloatArray
+    tpr: FloatArray
 
 
 def rates_at_threshold(ranking: Ranking, at: npt.ArrayLike) -> ErrorCounts:
@@ -256,11 +239,6 @@ def rates_at_threshold(ranking: Ranking, at: npt.ArrayLike) -> ErrorCounts:
     at : array-like of float
         Thresholds. NaN, the threshold that does not exist, decides nothing: no errors in no
         trials, hence rates of NaN.
-
-    Returns
-    -------
-    ErrorCounts
-        Counts and, from them, `fpr`, `fnr` and `tpr`.
 
     Examples
     --------
@@ -274,12 +252,20 @@ def rates_at_threshold(ranking: Ranking, at: npt.ArrayLike) -> ErrorCounts:
     # How many distinct scores are at least t; NaN sorts last, so it accepts nothing.
     # A pair at the threshold is accepted, here as everywhere.
     accepted = len(ranking.thresholds) - np.searchsorted(ranking.thresholds[::-1], t)
-    false_positives = np.concatenate([[0], ranking.fp])[accepted]
-    true_positives = np.concatenate([[0], ranking.tp])[accepted]
     genuine = np.where(np.isnan(t), 0, ranking.n_genuine)
     imposters = np.where(np.isnan(t), 0, ranking.n_imposter)
+    false_positives = np.concatenate([[0], ranking.fp])[accepted]
+    false_negatives = genuine - np.concatenate([[0], ranking.tp])[accepted]
+    fpr = np.asarray(false_positives / np.where(imposters > 0, imposters, np.nan))
+    fnr = np.asarray(false_negatives / np.where(genuine > 0, genuine, np.nan))
     return ErrorCounts(
-        np.asarray(false_positives), imposters, np.asarray(genuine - true_positives), genuine
+        np.asarray(false_positives),
+        imposters,
+        np.asarray(false_negatives),
+        genuine,
+        fpr,
+        fnr,
+        np.asarray(1 - fnr),
     )
 
 
@@ -331,22 +317,14 @@ def find_threshold(
         return float(np.interp(target, fpr, thresholds))
     if rule == "conservative":
         return float(thresholds[np.searchsorted(fpr, target, side="right") - 1])
-    corners = _corners(ranking)
+    # As in scikit-learn's ``roc_curve``, a point midway between its neighbours is no corner, but
+    # (0, 0), the highest score and the lowest always are.
+    corners = np.ones(len(fpr), dtype=np.bool_)
+    if ranking.n_genuine:
+        corners[2:-1] = (np.diff(ranking.fp, 2) != 0) | (np.diff(ranking.tp, 2) != 0)
     distance = np.abs(fpr[corners] - target)
     # Thresholds descend, so the last of the nearest points has the lowest.
     return float(thresholds[corners][np.flatnonzero(distance == distance.min())[-1]])
-
-
-def _corners(ranking: Ranking) -> BoolArray:
-    """Say which points of `roc` are corners, in the sense of scikit-learn's ``roc_curve``.
-
-    A point is no corner when it lies midway between its neighbours; (0, 0), the highest score and
-    the lowest are always corners.
-    """
-    keep = np.ones(len(ranking.fp) + 1, dtype=np.bool_)
-    if ranking.n_genuine:
-        keep[2:-1] = (np.diff(ranking.fp, 2) != 0) | (np.diff(ranking.tp, 2) != 0)
-    return keep
 
 
 def _over_threshold(
@@ -362,8 +340,3 @@ def _over_threshold(
     if upper > thresholds[-1]:
         thresholds, rates = np.append(thresholds, upper), np.append(rates, 0.0)
     return np.asarray(np.interp(t, thresholds, rates, right=0.0))
-
-
-def _quotient(errors: IntArray, trials: IntArray) -> FloatArray:
-    """Divide, giving NaN where there is no trial."""
-    return np.where(trials > 0, errors / np.maximum(trials, 1), np.nan)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +28,14 @@ class Histogram:
     total : ndarray of float64, shape (n_bins,)
         Sum of the scores in each bin.
 
+    Attributes
+    ----------
+    n_genuine, n_imposter : int
+    accepted_genuine, accepted_imposter : ndarray of int64, shape (n_bins,)
+        Pairs with a score of at least each edge.
+    fpr, fnr : ndarray of float64, shape (n_bins,)
+        Error rates of the decision ``s >= edge`` at each edge; NaN without such pairs.
+
     Examples
     --------
     >>> ranking = Ranking.of([0.1, 0.4, 0.5, 0.9], [0, 0, 1, 1])
@@ -45,6 +52,25 @@ class Histogram:
     genuine: IntArray
     imposter: IntArray
     total: FloatArray
+    n_genuine: int = field(init=False)
+    n_imposter: int = field(init=False)
+    accepted_genuine: IntArray = field(init=False)
+    accepted_imposter: IntArray = field(init=False)
+    fpr: FloatArray = field(init=False)
+    fnr: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        accepted_genuine = np.cumsum(self.genuine[::-1])[::-1]
+        accepted_imposter = np.cumsum(self.imposter[::-1])[::-1]
+        n_genuine, n_imposter = int(self.genuine.sum()), int(self.imposter.sum())
+        vars(self).update(
+            n_genuine=n_genuine,
+            n_imposter=n_imposter,
+            accepted_genuine=accepted_genuine,
+            accepted_imposter=accepted_imposter,
+            fpr=accepted_imposter / (n_imposter or np.nan),
+            fnr=(n_genuine - accepted_genuine) / (n_genuine or np.nan),
+        )
 
     @classmethod
     def of(cls, ranking: Ranking, edges: npt.ArrayLike) -> Histogram:
@@ -58,7 +84,11 @@ class Histogram:
         # Where each bin starts among the distinct scores: a search for each edge, not each score.
         starts = np.searchsorted(ascending, at)
         starts[0] = 0
-        genuine, imposter = (_between(count, starts) for count in (ranking.tp, ranking.fp))
+        # Accepted from each edge on; between two edges is what one has more than the next.
+        genuine, imposter = (
+            -np.diff(np.append(accepted[::-1], 0)[starts], append=0)
+            for accepted in (ranking.tp, ranking.fp)
+        )
         pairs = np.diff(ranking.tp + ranking.fp, prepend=0)[::-1]
         total = np.add.reduceat(np.append(ascending * pairs, 0.0), starts)
         # The sum of no scores would come out as the next one.
@@ -77,58 +107,12 @@ class Histogram:
     def __repr__(self) -> str:
         return f"<Histogram of {self.n_genuine} genuine and {self.n_imposter} imposter pairs>"
 
-    @cached_property
-    def n_genuine(self) -> int:
-        """Number of genuine pairs."""
-        return int(self.genuine.sum())
-
-    @cached_property
-    def n_imposter(self) -> int:
-        """Number of imposter pairs."""
-        return int(self.imposter.sum())
-
-    @cached_property
-    def accepted_genuine(self) -> IntArray:
-        """Genuine pairs with a score of at least each edge."""
-        return np.cumsum(self.genuine[::-1])[::-1]
-
-    @cached_property
-    def accepted_imposter(self) -> IntArray:
-        """Imposter pairs with a score of at least each edge."""
-        return np.cumsum(self.imposter[::-1])[::-1]
-
-    @property
-    def fpr(self) -> FloatArray:
-        """False-positive rate of the decision ``s >= edge`` at each edge; NaN without imposters."""
-        return _share(self.accepted_imposter, self.n_imposter)
-
-    @property
-    def fnr(self) -> FloatArray:
-        """False-negative rate at each edge; NaN without genuine pairs."""
-        return _share(self.n_genuine - self.accepted_genuine, self.n_genuine)
-
     def threshold_at_fpr(self, rate: float) -> float:
         """Return the edge whose FPR is nearest to `rate`, the highest of them; NaN without any."""
         if not self.n_imposter:
             return float("nan")
         distance = np.abs(self.fpr - rate)
         return float(self.edges[np.flatnonzero(distance == distance.min())[-1]])
-
-    def used(self) -> slice:
-        """Return the bins from the first to the last that holds a score."""
-        some = np.flatnonzero(self.genuine + self.imposter)
-        return slice(int(some[0]), int(some[-1]) + 1) if len(some) else slice(0, 0)
-
-
-def _between(accepted: IntArray, starts: npt.NDArray[np.intp]) -> IntArray:
-    """Return the pairs of each bin from those accepted at each distinct score, descending."""
-    # Accepted from each edge on; between two edges is what one has more than the next.
-    from_start = np.append(accepted[::-1], 0)[starts]
-    return -np.diff(from_start, append=0)
-
-
-def _share(count: IntArray, total: int) -> FloatArray:
-    return count / total if total else np.full(len(count), np.nan)
 
 
 def probability_edges() -> FloatArray:

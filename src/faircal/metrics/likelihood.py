@@ -133,8 +133,12 @@ def min_cllr(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None = No
     # Weighing the classes alike would pool the same pairs.
     hit, miss = pooled_counts(ranking)
     # Shares of each class in a block; their ratio is the block's likelihood ratio.
-    of_genuine, of_imposter = hit / ranking.n_genuine, miss / ranking.n_imposter
-    return float(_cost(of_genuine, of_imposter) + _cost(of_imposter, of_genuine)) / 2
+    shares = hit / ranking.n_genuine, miss / ranking.n_imposter
+    cost = 0.0
+    for own, other in (shares, shares[::-1]):
+        there = own > 0  # a block without a pair of the class costs it nothing
+        cost += float(np.dot(own[there], np.log2(1 + other[there] / own[there])))
+    return cost / 2
 
 
 def calibration_loss(
@@ -167,9 +171,3 @@ def _share(value: float, name: str) -> float:
             "write 1 in 1,000 as 0.001"
         )
     return value
-
-
-def _cost(own: FloatArray, other: FloatArray) -> float:
-    """Return the mean of log₂(1 + other / own) over a class; where own is 0, it has no pair."""
-    there = own > 0
-    return float(np.dot(own[there], np.log2(1 + other[there] / own[there])))

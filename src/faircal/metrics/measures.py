@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,10 @@ from faircal._base.errors import DataError
 from faircal.compute.counting import ScoreCounts
 from faircal.data import Groups
 from faircal.metrics import (
-    DEVIATIONS,
     METRICS,
     Ranking,
     cllr,
+    deviations,
     fnr_at_threshold,
     fpr_at_threshold,
     min_cllr,
@@ -33,7 +33,8 @@ Float64 = NDArray[np.float64]
 
 #: The false-positive (and false-negative) rates that the paper reports.
 RATES = (1e-3, 1e-2)
-_KINDS: tuple[Literal["fpr"], Literal["fnr"]] = ("fpr", "fnr")
+#: Group, condition, metric and value.
+Measured: TypeAlias = tuple[str, str, str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +42,27 @@ class Rankings:
     """The sorted scores of all pairs and of each group, and the same for probabilities.
 
     Either of `scores` and `probabilities` may be missing; what needs it is then not measured.
+
+    Attributes
+    ----------
+    groups : list of str
+        The groups, without that of all pairs.
+    counts : dict from group to (int, int)
+        The genuine and the imposter pairs of all pairs and of each group.
     """
 
     scores: dict[str, Ranking]
     probabilities: dict[str, Ranking]
     upper: float
+    groups: list[str] = field(init=False)
+    counts: dict[str, tuple[int, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        of = self.scores or self.probabilities
+        vars(self).update(
+            groups=[name for name in of if name != GLOBAL],
+            counts={name: (ranking.n_genuine, ranking.n_imposter) for name, ranking in of.items()},
+        )
 
     @classmethod
     def of(
@@ -58,18 +75,20 @@ class Rankings:
     ) -> Rankings:
         """Sort once for scores, once for probabilities; groups are cut out of the sorted order."""
         check_names(() if groups is None else groups.names)
-
-        def cut(values: Float64 | None) -> dict[str, Ranking]:
-            if values is None:
-                return {}
-            overall = Ranking.of(values, genuine)
-            if groups is None:
-                return {GLOBAL: overall}
-            parts = overall.split(groups.pair, len(groups.names))
-            return {GLOBAL: overall} | dict(zip(groups.names, parts, strict=True))
-
-        probabilities = cut(probability)
-        return cls(probabilities if score is probability else cut(score), probabilities, upper)
+        made: list[dict[str, Ranking]] = []
+        for values in (probability, score):
+            if made and values is probability:  # the same array, sorted already
+                made.append(made[0])
+            elif values is None:
+                made.append({})
+            else:
+                overall = Ranking.of(values, genuine)
+                made.append({GLOBAL: overall})
+                if groups is not None:
+                    parts = overall.split(groups.pair, len(groups.names))
+                    made[-1].update(zip(groups.names, parts, strict=True))
+        probabilities, scores = made
+        return cls(scores, probabilities, upper)
 
     @classmethod
     def counted(
@@ -94,16 +113,6 @@ class Rankings:
         of_probability = rank(probabilities)
         of_score = of_probability if scores is probabilities else rank(scores)
         return cls(of_score, of_probability, upper)
-
-    @property
-    def groups(self) -> list[str]:
-        """The groups, without that of all pairs."""
-        return [name for name in self.scores or self.probabilities if name != GLOBAL]
-
-    def counts(self) -> dict[str, tuple[int, int]]:
-        """Return the genuine and the imposter pairs of all pairs and of each group."""
-        of = self.scores or self.probabilities
-        return {name: (ranking.n_genuine, ranking.n_imposter) for name, ranking in of.items()}
 
 
 def check_names(groups: Sequence[str]) -> None:
@@ -136,86 +145,64 @@ def measure(
         Where thresholds come from: the calibration pairs, as in use. From `test` itself by
         default, as in the paper.
     """
-    measures = [*_scalars(test), *_likelihood(test)]
+    measured = [*_single_numbers(test)]
     if test.scores:
-        measures += _accuracy(test, rates, threshold_from)
-        measures += _at_rates(test, threshold_from or test, rates)
-    return _with_counts(measures, test)
+        overall = test.scores[GLOBAL]
+        if threshold_from is None:
+            tpr = tpr_at_fpr(overall, rates)
+        else:  # at the calibration threshold
+            source = threshold_from
+            at = threshold_at_fpr(source.scores[GLOBAL], rates, upper=source.upper)
+            tpr = tpr_at_threshold(overall, at, upper=test.upper)
+        for rate, value in zip(rates, tpr, strict=True):
+            measured.append((GLOBAL, condition("fpr", rate), "tpr", float(value)))
+        measured += _at_rates(test, threshold_from or test, rates)
+    return _with_counts(measured, test)
 
 
-def _result(group: str, under: str, metric: str, value: float) -> Result:
-    return Result(group=group, condition=under, metric=metric, value=value)
+def _with_counts(measured: Sequence[Measured], test: Rankings) -> list[Result]:
+    """Return values as results; of all pairs or of a group, with how many pairs each counts."""
+    results = []
+    for group, under, metric, value in measured:
+        result = Result(group=group, condition=under, metric=metric, value=value)
+        if group != ALL and metric != "threshold":
+            genuine, imposter = test.counts[group]
+            of_rate = {"fpr": imposter, "fnr": genuine, "tpr": genuine}
+            trials = of_rate.get(metric, genuine + imposter)
+            errors = round(value * trials, 6) if metric in of_rate else np.nan
+            result = result._replace(trials=float(trials), errors=errors)
+        results.append(result)
+    return results
 
 
-def pairs_counted(metric: str, counts: tuple[int, int]) -> int:
-    """Return how many of a set's (genuine, imposter) pairs a metric counts.
-
-    Examples
-    --------
-    >>> [pairs_counted(metric, (3, 20)) for metric in ("fpr", "fnr", "tpr", "ks")]
-    [20, 3, 3, 23]
-    """
-    genuine, imposter = counts
-    if metric == "fpr":
-        return imposter
-    return genuine if metric in ("fnr", "tpr") else genuine + imposter
-
-
-def _with_counts(measures: Sequence[Result], test: Rankings) -> list[Result]:
-    """Say of each value of all pairs or of a group how many pairs it counts."""
-    counts, counted = test.counts(), []
-    for each in measures:
-        if each.group != ALL and each.metric != "threshold":
-            trials = pairs_counted(each.metric, counts[each.group])
-            rate = each.metric in ("fpr", "fnr", "tpr")
-            errors = round(each.value * trials, 6) if rate else np.nan
-            each = each._replace(trials=float(trials), errors=errors)
-        counted.append(each)
-    return counted
-
-
-def _scalars(test: Rankings) -> Iterator[Result]:
+def _single_numbers(test: Rankings) -> Iterator[Measured]:
+    """Measure what is one number of a ranking."""
     for metric in METRICS.values():
         rankings = test.scores if metric.of == "score" else test.probabilities
         values = {group: metric.function(ranking) for group, ranking in rankings.items()}
         for group, value in values.items():
-            yield _result(group, "", metric.name, value)
+            yield group, "", metric.name, value
         if metric.deviations:
             yield from _deviations(metric.name, "", values)
-
-
-def _likelihood(test: Rankings) -> Iterator[Result]:
-    """What the probabilities cost as evidence; their prior is the share of genuine pairs of all."""
     if test.probabilities:
+        # What they cost as evidence; their prior is the share of genuine pairs of all.
         overall = test.probabilities[GLOBAL]
         prior = overall.n_genuine / max(len(overall), 1)
         for group, ranking in test.probabilities.items():
             value = cllr(ranking, prior=prior) if 0 < prior < 1 else float("nan")
-            yield _result(group, "", "cllr", value)
+            yield group, "", "cllr", value
     for group, ranking in test.scores.items():
-        yield _result(group, "", "min_cllr", min_cllr(ranking))
+        yield group, "", "min_cllr", min_cllr(ranking)
 
 
-def _deviations(metric: str, under: str, values: dict[str, float]) -> Iterator[Result]:
+def _deviations(metric: str, under: str, values: Mapping[str, float]) -> Iterator[Measured]:
     of_groups = [value for group, value in values.items() if group != GLOBAL]
     if of_groups:
-        for name, function in DEVIATIONS.items():
-            yield _result(ALL, under, f"{metric}_{name}", function(of_groups))
+        for name, value in deviations(of_groups).items():
+            yield ALL, under, f"{metric}_{name}", value
 
 
-def _accuracy(test: Rankings, rates: Sequence[float], source: Rankings | None) -> Iterator[Result]:
-    """TPR at a false-positive rate, of the test pairs' ROC or at the calibration threshold."""
-    overall = test.scores[GLOBAL]
-    if source is None:
-        values = tpr_at_fpr(overall, rates)
-    else:
-        at = threshold_at_fpr(source.scores[GLOBAL], rates, upper=source.upper)
-        values = tpr_at_threshold(overall, at, upper=test.upper)
-    for rate, value in zip(rates, values, strict=True):
-        yield _result(GLOBAL, condition("fpr", rate), "tpr", float(value))
-
-
-def _at_rates(test: Rankings, source: Rankings, rates: Sequence[float]) -> Iterator[Result]:
+def _at_rates(test: Rankings, source: Rankings, rates: Sequence[float]) -> Iterator[Measured]:
     """Group rates at the thresholds of given global rates."""
     rate_of = {"fpr": fpr_at_threshold, "fnr": fnr_at_threshold}
     points: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
@@ -233,44 +220,41 @@ def _at_rates(test: Rankings, source: Rankings, rates: Sequence[float]) -> Itera
         }
         for i, rate in enumerate(rates):
             under = condition(kind, rate)
-            yield _result(GLOBAL, under, "threshold", float(thresholds[i]))
-            for metric, of_groups in at_all.items():
-                values = {group: float(at[i]) for group, at in of_groups.items()}
+            yield GLOBAL, under, "threshold", float(thresholds[i])
+            here = {
+                metric: {group: float(at[i]) for group, at in of_groups.items()}
+                for metric, of_groups in at_all.items()
+            }
+            for metric, values in here.items():
                 for group, value in values.items():
-                    yield _result(group, under, metric, value)
+                    yield group, under, metric, value
                 yield from _deviations(metric, under, values)
-            if "fpr" in at_all:
-                rates_here = {
-                    metric: [float(at_all[metric][group][i]) for group in test.groups]
-                    for metric in _KINDS
-                }
-                yield from _fairness(under, rates_here)
+            yield from _unfairness(under, here)
 
 
-def _fairness(under: str, rates: Mapping[Any, Sequence[float]]) -> Iterator[Result]:
-    """How unequal groups are at one threshold; interpolated rates may leave 0 to 1 by rounding."""
-    if len(rates["fpr"]) < 2:
-        return
-    inside = {metric: np.clip(values, 0, 1) for metric, values in rates.items()}
-    for name, value in unfairness(inside["fpr"], inside["fnr"]).items():
-        yield _result(ALL, under, name, float(value))
+def _unfairness(under: str, rates: Mapping[str, Mapping[str, float]]) -> Iterator[Measured]:
+    """Measure how unequal both rates of two or more groups are at one threshold."""
+    groups = [group for group in rates["fnr"] if group != GLOBAL]
+    if "fpr" in rates and len(groups) > 1:
+        # Interpolated rates may leave 0 to 1 by rounding.
+        fpr, fnr = (np.clip([rates[of][g] for g in groups], 0, 1) for of in ("fpr", "fnr"))
+        for name, value in unfairness(fpr, fnr).items():
+            yield ALL, under, name, float(value)
 
 
 def at_threshold(test: Rankings, at: float) -> list[Result]:
     """Counted error rates of the decision ``score >= at``."""
-    measures = [_result(GLOBAL, "", "threshold", at)]
     counted = {group: rates_at_threshold(ranking, at) for group, ranking in test.scores.items()}
-    for group, counts in counted.items():
-        measures += (
-            _result(group, "", metric, float(getattr(counts, metric)))
-            for metric in ("fpr", "fnr", "tpr")
-        )
+    measured: list[Measured] = [(GLOBAL, "", "threshold", at)]
+    measured += [
+        (group, "", metric, float(getattr(counts, metric)))
+        for group, counts in counted.items()
+        for metric in ("fpr", "fnr", "tpr")
+    ]
     rates = {
-        metric: {group: float(getattr(counts, metric)) for group, counts in counted.items()}
-        for metric in _KINDS
+        "fpr": {group: float(counts.fpr) for group, counts in counted.items()},
+        "fnr": {group: float(counts.fnr) for group, counts in counted.items()},
     }
     for metric, values in rates.items():
-        measures += _deviations(metric, "", values)
-    of_groups = {metric: [of[group] for group in test.groups] for metric, of in rates.items()}
-    measures += _fairness("", of_groups)
-    return _with_counts(measures, test)
+        measured += _deviations(metric, "", values)
+    return _with_counts([*measured, *_unfairness("", rates)], test)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,6 @@ class _PairRows(NamedTuple):
     genuine: BoolArray
     rows: npt.NDArray[np.intp]  # in what was sorted, of which these may be a part
 
-    def take(self, which: npt.NDArray[Any] | slice) -> _PairRows:
-        return _PairRows(self.scores[which], self.genuine[which], self.rows[which])
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking:
@@ -44,6 +41,11 @@ class Ranking:
         Distinct scores or probabilities, descending.
     tp, fp : ndarray of int64, shape (n_distinct,)
         Genuine and imposter pairs with a score of at least each threshold.
+
+    Attributes
+    ----------
+    n_genuine, n_imposter : int
+        Numbers of pairs.
 
     Examples
     --------
@@ -60,11 +62,15 @@ class Ranking:
     tp: IntArray
     fp: IntArray
     _pairs: _PairRows | None = None
+    n_genuine: int = field(init=False)
+    n_imposter: int = field(init=False)
 
     def __post_init__(self) -> None:
         # Several metrics and groups share these arrays.
         for array in (self.thresholds, self.tp, self.fp, *(self._pairs or ())):
             array.setflags(write=False)
+        n_genuine, n_imposter = (int(of[-1]) if len(of) else 0 for of in (self.tp, self.fp))
+        vars(self).update(n_genuine=n_genuine, n_imposter=n_imposter)
 
     @classmethod
     def of(cls, scores: npt.ArrayLike, genuine: npt.ArrayLike) -> Ranking:
@@ -77,7 +83,7 @@ class Ranking:
         genuine : array-like of bool or 0/1, shape (n_pairs,)
             One class only is accepted.
         """
-        values, labels = _numbers(scores, "scores"), _labels(genuine)
+        values, labels = _numbers(scores, "scores"), _numbers(genuine, "genuine")
         if len(values) != len(labels):
             raise DataError(
                 f"expected one label per score; found {len(values)} scores and "
@@ -89,8 +95,16 @@ class Ranking:
                 f"expected finite scores; found {values[row]} in row {row}; "
                 "drop or repair such pairs"
             )
+        is_genuine = labels == 1
+        other = ~(is_genuine | (labels == 0))
+        if other.any():
+            row = int(np.argmax(other))
+            raise DataError(
+                f"expected genuine to be True/False or 1/0; found {labels[row]:g} in row {row}; "
+                "recode the labels"
+            )
         order = ascending(-values)
-        return cls._of_sorted(_PairRows(values[order], labels[order], order))
+        return cls._of_sorted(_PairRows(values[order], is_genuine[order], order))
 
     @classmethod
     def counted(
@@ -177,7 +191,7 @@ class Ranking:
                 f"{keep.shape}; pass one True or False per pair"
             )
         kept = keep[self.order]
-        return Ranking._of_sorted(self.pairs.take(kept))
+        return Ranking._of_sorted(_PairRows(*(column[kept] for column in self.pairs)))
 
     def split(self, codes: npt.ArrayLike, n: int) -> list[Ranking]:
         """Return the rankings of all groups in one pass: the same as a `subset` for each.
@@ -209,26 +223,20 @@ class Ranking:
         small = np.int16 if n < np.iinfo(np.int16).max else np.int64
         sorted_codes = given.astype(small, copy=False)[self.order]
         by_group = np.argsort(sorted_codes, kind="stable")
-        pairs = self.pairs.take(by_group)
+        pairs = self.pairs
+        scores, genuine = pairs.scores[by_group], pairs.genuine[by_group]
+        rows = pairs.rows[by_group]
         starts = np.searchsorted(sorted_codes[by_group], np.arange(n + 1, dtype=small))
-        cuts = itertools.pairwise(starts.tolist())
-        return [Ranking._of_sorted(pairs.take(slice(*ends))) for ends in cuts]
+        return [
+            Ranking._of_sorted(_PairRows(scores[start:end], genuine[start:end], rows[start:end]))
+            for start, end in itertools.pairwise(starts.tolist())
+        ]
 
     def __len__(self) -> int:
         return self.n_genuine + self.n_imposter
 
     def __repr__(self) -> str:
         return f"<Ranking of {self.n_genuine} genuine and {self.n_imposter} imposter pairs>"
-
-    @cached_property
-    def n_genuine(self) -> int:
-        """Number of genuine pairs."""
-        return int(self.tp[-1]) if len(self.tp) else 0
-
-    @cached_property
-    def n_imposter(self) -> int:
-        """Number of imposter pairs."""
-        return int(self.fp[-1]) if len(self.fp) else 0
 
 
 def pooled_counts(ranking: Ranking) -> tuple[IntArray, IntArray]:
@@ -309,17 +317,3 @@ def _numbers(values: npt.ArrayLike, name: str) -> FloatArray:
             "pass one value per pair"
         )
     return numbers
-
-
-def _labels(genuine: npt.ArrayLike) -> BoolArray:
-    """Return labels as bool or say which value is neither 0 nor 1."""
-    numbers = _numbers(genuine, "genuine")
-    labels: BoolArray = numbers == 1
-    other = ~(labels | (numbers == 0))
-    if other.any():
-        row = int(np.argmax(other))
-        raise DataError(
-            f"expected genuine to be True/False or 1/0; found {numbers[row]:g} in row {row}; "
-            "recode the labels"
-        )
-    return labels

@@ -329,14 +329,6 @@ def without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def write_audit(folder: Path, record: dict[str, Any]) -> Path:
-    """Write ``audit.json``, strict JSON; a number that is not finite is an error."""
-    path = folder / AUDIT
-    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=str)
-    write_text(path, text + "\n")
-    return path
-
-
 class Replicated(NamedTuple):
     """A value and replicates of it, less the value: what other people would have changed.
 
@@ -362,44 +354,42 @@ _REPLICATES_SCHEMA = pa.schema(
 )
 
 
-def replicates_table(rows: Iterable[Replicated]) -> pa.Table | None:
-    """Return replicates as a table; None where there are none."""
-    columns = list(zip(*rows, strict=True))
-    if not columns:
-        return None
-    arrays = [
-        pa.array(list(of), field.type)
-        for of, field in zip(columns, _REPLICATES_SCHEMA, strict=True)
-    ]
-    return pa.table(arrays, schema=_REPLICATES_SCHEMA)
-
-
-def replicates_of(table: pa.Table) -> list[Replicated]:
-    """Undo `replicates_table`."""
-    texts = [table.column(name).to_pylist() for name in _REPLICATES_SCHEMA.names[:-1]]
-    noise = [np.asarray(each.values) for each in table.column("noise")]
-    return [Replicated(*row) for row in zip(*texts, noise, strict=True)]
-
-
 def write_replicates(path: Path, rows: Iterable[Replicated]) -> None:
     """Write replicates, ``replicates.parquet`` of a folder; without rows it is removed."""
-    table = replicates_table(rows)
-    if table is None:
+    columns = list(zip(*rows, strict=True))
+    if not columns:
         path.unlink(missing_ok=True)
         return
-    with atomic_path(path) as draft:
-        pq.write_table(table, draft, compression="zstd")
+    fields = zip(columns, _REPLICATES_SCHEMA, strict=True)
+    arrays = [pa.array(list(values), field.type) for values, field in fields]
+    write_parquet(path, pa.table(arrays, schema=_REPLICATES_SCHEMA))
 
 
 def read_replicates(path: Path) -> list[Replicated]:
     """Read replicates; none where there is no such file."""
     if not path.exists():
         return []
+    *columns, noise = read_parquet(path, _REPLICATES_SCHEMA).columns
+    fields = [column.to_pylist() for column in columns]
+    each_noise = [np.asarray(values.values) for values in noise]
+    return [Replicated(*row) for row in zip(*fields, each_noise, strict=True)]
+
+
+def write_parquet(path: Path, table: pa.Table) -> None:
+    """Write a table of curves or replicates, whole or not at all."""
+    with atomic_path(path) as draft:
+        pq.write_table(table, draft, compression="zstd")
+
+
+def read_parquet(path: Path, schema: pa.Schema) -> pa.Table:
+    """Read a table that has the columns of `schema`."""
     try:
-        table = pq.read_table(path).select(_REPLICATES_SCHEMA.names).cast(_REPLICATES_SCHEMA)
-    except (pa.ArrowInvalid, KeyError, OSError) as error:
+        table = pq.read_table(path)
+        if table.schema.names == schema.names:
+            return table.cast(schema)
+    except (OSError, pa.ArrowInvalid) as error:
         raise DataError(f"{path}: cannot be read ({error}); {AGAIN}") from error
-    return replicates_of(table)
+    raise DataError(f"{path}: expected columns {', '.join(schema.names)}; {AGAIN}")
 
 
 def read_results(folder: str | Path) -> list[Result]:
@@ -409,15 +399,7 @@ def read_results(folder: str | Path) -> list[Result]:
         raise DataError(
             f"{path}: not found; give the folder that 'faircal benchmark' or 'audit' wrote"
         )
-    return [Result._make(values) for values in _read_csv(path, Result)]
-
-
-def write_clusters(
-    folder: Path, clusters: Iterable[ClusterRow], members: Iterable[Member] = ()
-) -> None:
-    """Write ``clusters.csv`` and ``members.csv``; one without rows is removed."""
-    write_rows(folder / CLUSTERS, ClusterRow, clusters)
-    write_rows(folder / MEMBERS, Member, members)
+    return read_rows(path, Result)
 
 
 def write_rows(path: Path, kind: type[T], rows: Iterable[T]) -> None:
@@ -429,44 +411,28 @@ def write_rows(path: Path, kind: type[T], rows: Iterable[T]) -> None:
         path.unlink(missing_ok=True)
 
 
-def read_clusters(folder: str | Path) -> list[ClusterRow]:
-    """Read ``clusters.csv`` of a benchmark; none where there is no such file."""
-    return read_rows(Path(folder) / CLUSTERS, ClusterRow)
-
-
-def read_members(folder: str | Path) -> list[Member]:
-    """Read ``members.csv`` of a benchmark; none where there is no such file."""
-    return read_rows(Path(folder) / MEMBERS, Member)
-
-
 def read_rows(path: Path, kind: type[T]) -> list[T]:
     """Read a table of named tuples; none where there is no such file."""
-    return [kind(*values) for values in _read_csv(path, kind)] if path.exists() else []
-
-
-def _converted(line: list[str], numbers: list[bool]) -> list[Any]:
-    if len(line) != len(numbers):
-        raise ValueError(f"expected {len(numbers)} values, found {len(line)}")
-    pairs = zip(line, numbers, strict=True)
-    return [float(text or "nan") if number else text for text, number in pairs]
-
-
-def _read_csv(path: Path, kind: Any) -> list[list[Any]]:
-    """Read a table of the fields of `kind`; those that are numbers are converted."""
-    numbers = [of is float for of in get_type_hints(kind).values()]
-    rows: list[list[Any]] = []
+    if not path.exists():
+        return []
+    hints = get_type_hints(kind)
+    numeric = [of is float for of in hints.values()]
+    rows: list[T] = []
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.reader(file)
-            if tuple(next(reader, ())) != kind._fields:
-                raise DataError(f"{path}: expected columns {', '.join(kind._fields)}; {AGAIN}")
-            rows.extend(_converted(line, numbers) for line in reader)
+            lines = csv.reader(file)
+            columns = next(lines, [])
+            for line in lines if columns == list(hints) else ():
+                pairs = zip(line, numeric, strict=True)  # an error where there are more or fewer
+                values: list[Any] = [float(x or "nan") if number else x for x, number in pairs]
+                rows.append(kind(*values))
     except (ValueError, OSError, csv.Error) as error:
-        if isinstance(error, DataError):
-            raise
+        where = f"{path}, line {len(rows) + 2}"
         raise DataError(
-            f"{path}, line {len(rows) + 2}: cannot be read ({error}); {AGAIN}"
+            f"{where}: cannot be read as {len(hints)} values ({error}); {AGAIN}"
         ) from error
+    if columns != list(hints):
+        raise DataError(f"{path}: expected columns {', '.join(hints)}; {AGAIN}")
     return rows
 
 

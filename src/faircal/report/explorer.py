@@ -219,9 +219,10 @@ def _steps(histogram: Histogram) -> slice:
     """
     if _of_probabilities(histogram):
         return slice(None)
-    used, last = histogram.used(), len(histogram.edges) - 1
-    low = min(max(used.start, 1), last - 1)
-    return slice(low, min(max(used.stop, low + 1), last) + 1)
+    # The bins with scores: where all pairs are counted there are some.
+    used, last = np.flatnonzero(histogram.genuine + histogram.imposter), len(histogram.edges) - 1
+    low = min(max(int(used[0]), 1), last - 1)
+    return slice(low, min(max(int(used[-1]) + 1, low + 1), last) + 1)
 
 
 def _nearest(values: Any, wanted: float) -> int:

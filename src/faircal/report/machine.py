@@ -48,15 +48,17 @@ are fractions. What is undefined or withheld is null, never NaN.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from faircal._base.errors import DataError
+from faircal._base.files import write_text
 from faircal._version import __version__
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.results import ALL, GLOBAL, Condition, Result, without_nan, write_audit
+from faircal.metrics.results import ALL, AUDIT, GLOBAL, Condition, Result, without_nan
 from faircal.report.findings import (
     RatesAtPoint,
     RatesByGroup,
@@ -72,8 +74,11 @@ from faircal.report.words import summary
 
 
 def write_audit_json(store: ResultsFolder) -> Path:
-    """Write ``audit.json`` into the folder of an audit; return its path."""
-    return write_audit(store.folder, audit_record(store))
+    """Write ``audit.json``, strict JSON, into the folder of an audit; return its path."""
+    path, record = store.folder / AUDIT, audit_record(store)
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    write_text(path, text + "\n")
+    return path
 
 
 def audit_record(store: ResultsFolder) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from faircal._base.errors import DataError
-from faircal.evaluation.audit.label_noise import LabelNoiseRow, read_noise
+from faircal.evaluation.audit.label_noise import LABEL_NOISE, LabelNoiseRow
 from faircal.evaluation.audit.rates import MATRIX, MatrixRow
-from faircal.evaluation.audit.regions import RegionRow, read_record, read_regions
+from faircal.evaluation.audit.regions import REGIONS, RegionRow, read_record
 from faircal.evaluation.benchmark.transfer import MovedRow, read_moved
 from faircal.evaluation.classes import CLASS_METHODS, ClassDifference, read_class_differences
 from faircal.evaluation.compare import Comparison, read_differences
@@ -20,13 +20,13 @@ from faircal.evaluation.curves import Curves, ScoreSource, read_curves
 from faircal.methods import METHODS
 from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 from faircal.metrics.results import (
+    CLUSTERS,
+    MEMBERS,
     ClusterRow,
     Member,
     Result,
     ResultKey,
     Results,
-    read_clusters,
-    read_members,
     read_results,
     read_rows,
     read_run,
@@ -186,8 +186,8 @@ class ResultsFolder:
             results,
             run,
             read_curves(home),
-            read_clusters(home),
-            read_members(home),
+            read_rows(home / CLUSTERS, ClusterRow),
+            read_rows(home / MEMBERS, Member),
         )
 
     @property
@@ -241,7 +241,8 @@ class ResultsFolder:
     @cached_property
     def label_noise(self) -> list[LabelNoiseRow]:
         """``label_noise.csv`` of an audit: how far wrong labels move the gaps."""
-        return read_noise(self.folder) if self.kind == "audit" else []
+        rows = self.folder / LABEL_NOISE
+        return read_rows(rows, LabelNoiseRow) if self.kind == "audit" else []
 
     @cached_property
     def regions(self) -> list[RegionRow]:
@@ -249,11 +250,12 @@ class ResultsFolder:
 
         Those that were found in other data, before the folder was written anew, are none of it.
         """
+        rows = read_rows(self.folder / REGIONS, RegionRow) if self.kind == "audit" else []
+        if not rows:
+            return []
         made, audited = read_record(self.folder), self.run.get("data_sha256")
         of = (made.get("data_sha256"), made.get("all_features_sha256"))
-        if self.kind != "audit" or audited is None or audited not in of:
-            return []
-        return read_regions(self.folder)
+        return rows if audited is not None and audited in of else []
 
     @cached_property
     def moved(self) -> list[MovedRow]:

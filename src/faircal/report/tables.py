@@ -9,8 +9,7 @@ import numpy as np
 
 from faircal.evaluation.audit.label_noise import LabelNoiseRow, over_groups
 from faircal.evaluation.audit.regions import distinct
-from faircal.metrics import METRICS
-from faircal.metrics.fairness import FAIRNESS
+from faircal.metrics import FAIRNESS, METRICS
 from faircal.metrics.results import ALL, GLOBAL, Condition, ResultKey
 from faircal.report.cells import Heading, Line, Table, TableValue
 from faircal.report.findings import VariantResults, conditions, effective_people, people

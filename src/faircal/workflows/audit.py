@@ -16,17 +16,20 @@ from faircal._base.jobs import Job, Progress, silent, step
 from faircal.data import Dataset, PairFiles, PairStream
 from faircal.data.pair_files import fold_named
 from faircal.evaluation.audit import Audit, audit_parts, files_digest
-from faircal.evaluation.audit.label_noise import LabelNoise, label_noise, write_noise
-from faircal.evaluation.audit.rates import MatrixRow, imposter_matrix, write_matrix
-from faircal.evaluation.curves import CURVES, as_table, write_curves
+from faircal.evaluation.audit.label_noise import LABEL_NOISE, LabelNoise, LabelNoiseRow, label_noise
+from faircal.evaluation.audit.rates import MATRIX, MatrixRow, imposter_matrix
+from faircal.evaluation.curves import CURVES, as_table
 from faircal.methods import Method, load_method
 from faircal.metrics.measures import RATES
 from faircal.metrics.results import (
+    CLUSTERS,
+    MEMBERS,
     REPLICATES,
     versions,
-    write_clusters,
+    write_parquet,
     write_replicates,
     write_results,
+    write_rows,
     write_run,
 )
 from faircal.report.writing import WrittenReport, make_report
@@ -251,12 +254,16 @@ def _write(out: Path, result: AuditResult, request: AuditRequest, wall_time: flo
     """Write the numbers of an audit, and the settings it was made with."""
     audits = result.audits
     folder = output_folder(out)
-    write_clusters(folder, [])  # of a benchmark that was here before
+    for name in (CLUSTERS, MEMBERS):  # of a benchmark that was here before
+        (folder / name).unlink(missing_ok=True)
     write_results(folder, [row for audit in audits for row in audit.rows])
-    write_curves(folder / CURVES, as_table(curve for audit in audits for curve in audit.curves))
+    write_parquet(
+        folder / CURVES, as_table(curve for audit in audits for curve in audit.curves.rows)
+    )
     write_replicates(folder / REPLICATES, [row for audit in audits for row in audit.replicates()])
-    write_matrix(folder, result.matrix)
-    write_noise(folder, [row for each in result.label_noise for row in each.rows])
+    write_rows(folder / MATRIX, MatrixRow, result.matrix)
+    noisy = [row for each in result.label_noise for row in each.rows]
+    write_rows(folder / LABEL_NOISE, LabelNoiseRow, noisy)
     settings = {
         "attribute": audits[0].attribute or None,
         **request.about,

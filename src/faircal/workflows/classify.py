@@ -30,7 +30,7 @@ from faircal.methods import load_model
 from faircal.methods.classifier import FairCalClassifier
 from faircal.methods.classifier.maps import Shrinkage
 from faircal.metrics.measures import check_names
-from faircal.metrics.results import write_clusters
+from faircal.metrics.results import CLUSTERS, MEMBERS
 from faircal.production.describe import describe
 from faircal.report.writing import WrittenReport, make_report
 
@@ -351,7 +351,8 @@ def _measure(
             "wall_time_s": round(time.perf_counter() - started, 3),
         }
         write_class_audit(out, audit, run)
-        write_clusters(out, [])  # of a benchmark that was here before
+        for name in (CLUSTERS, MEMBERS):  # of a benchmark that was here before
+            (out / name).unlink(missing_ok=True)
 
 
 def _attribute(data: ClassifierRows, named: str | None) -> str | None:

@@ -19,10 +19,9 @@ from faircal.evaluation.audit.label_noise import (
     confusion,
     label_noise,
     over_groups,
-    read_noise,
-    write_noise,
 )
 from faircal.metrics import ks
+from faircal.metrics.results import read_rows, write_rows
 
 NAMES = ("A", "B", "C")
 SHARES = np.array([0.5, 0.3, 0.2])
@@ -256,11 +255,12 @@ class TestTable:
     )
 
     def test_reads_back_and_is_removed(self, tmp_path):
-        write_noise(tmp_path, [self.ROW])
-        assert read_noise(tmp_path) == [self.ROW]
-        write_noise(tmp_path, [])
-        assert not (tmp_path / LABEL_NOISE).exists()
-        assert read_noise(tmp_path) == []
+        path = tmp_path / LABEL_NOISE
+        write_rows(path, LabelNoiseRow, [self.ROW])
+        assert read_rows(path, LabelNoiseRow) == [self.ROW]
+        write_rows(path, LabelNoiseRow, [])
+        assert not path.exists()
+        assert read_rows(path, LabelNoiseRow) == []
 
     def test_what_is_shown_and_how_it_is_called(self):
         ks = self.ROW._replace(metric="ks_aad")

@@ -23,10 +23,9 @@ from faircal.evaluation.audit.regions import (
     distinct,
     find_regions,
     read_record,
-    read_regions,
 )
 from faircal.metrics.intervals.dyadic import Dyads, IdentifiedPairs
-from faircal.metrics.results import write_rows
+from faircal.metrics.results import read_rows, write_rows
 from faircal.report.figures.regions import region_figures, region_montages
 
 SHOTS, DIMENSION = 3, 24
@@ -289,8 +288,7 @@ def test_bad_input_is_one_clear_line():
 def test_the_table_reads_back(unfair, tmp_path):
     _, found = unfair
     write_rows(tmp_path / "regions.csv", RegionRow, found.rows)
-    assert repr(read_regions(tmp_path)) == repr(found.rows)
-    assert read_regions(tmp_path / "none") == []
+    assert repr(read_rows(tmp_path / "regions.csv", RegionRow)) == repr(found.rows)
     assert read_record(tmp_path) == {}
     (tmp_path / "regions.json").write_text("{")
     with pytest.raises(DataError, match="run 'faircal regions' again"):

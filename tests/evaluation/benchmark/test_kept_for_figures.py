@@ -17,7 +17,15 @@ from faircal.evaluation.benchmark import (
 from faircal.evaluation.benchmark.settings import make_plan
 from faircal.evaluation.curves import CURVES, ScoreSource, read_curves
 from faircal.metrics import Ranking, rates_at_threshold
-from faircal.metrics.results import MEMBERS, read_clusters, read_members, read_results, read_run
+from faircal.metrics.results import (
+    CLUSTERS,
+    MEMBERS,
+    ClusterRow,
+    Member,
+    read_results,
+    read_rows,
+    read_run,
+)
 
 BOTH = "ethnicity+gender"
 SETTINGS = BenchmarkSettings(
@@ -124,7 +132,7 @@ class TestCurves:
 
 class TestClusters:
     def test_sizes_and_shifts_are_the_models(self, folder, models):
-        rows = [row for row in read_clusters(folder) if row.method == "faircal"]
+        rows = [row for row in read_rows(folder / CLUSTERS, ClusterRow) if row.method == "faircal"]
         for fold, (model, _, _) in models.items():
             for quantity, expected in (
                 ("pairs", model.cluster_sizes_),
@@ -146,7 +154,7 @@ class TestClusters:
         model = faircal.FSN(n_clusters=4).fit(data.split(2)[0])
         values = [
             row.value
-            for row in read_clusters(folder)
+            for row in read_rows(folder / CLUSTERS, ClusterRow)
             if (row.method, row.fold, row.quantity) == ("fsn", "2", "shift")
         ]
         np.testing.assert_array_equal(values, model.shifts_)
@@ -158,7 +166,7 @@ class TestClusters:
         column = data.image_groups(BOTH)
         rows = [
             row
-            for row in read_clusters(folder)
+            for row in read_rows(folder / CLUSTERS, ClusterRow)
             if (row.method, row.fold, row.quantity) == ("faircal", "5", "images")
         ]
         by = {(row.attribute, row.cluster, row.group): row.value for row in rows}
@@ -177,7 +185,7 @@ class TestClusters:
         for k in range(4):
             listed = [
                 row
-                for row in read_members(folder)
+                for row in read_rows(folder / MEMBERS, Member)
                 if (row.method, row.fold, row.cluster) == ("faircal", "5", str(k))
             ]
             mine = np.flatnonzero(away.argmin(axis=1) == k)
@@ -192,7 +200,7 @@ class TestClusters:
         run_benchmark(
             data, tmp_path, BenchmarkSettings(methods=("faircal",), clusters=(4,)), jobs=1
         )
-        assert read_members(tmp_path) == []
+        assert read_rows(tmp_path / MEMBERS, Member) == []
         assert not (tmp_path / MEMBERS).exists()
 
 

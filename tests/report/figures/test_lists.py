@@ -33,9 +33,11 @@ def two_features(store):
     """The same store with its feature a second time under another name."""
     rows = store.results.rows
     again = [row._replace(feature="Other/one") for row in rows]
-    curves = [c._replace(source=c.source._replace(feature="Other/one")) for c in store.curves]
+    curves = [c._replace(source=c.source._replace(feature="Other/one")) for c in store.curves.rows]
     return replace(
-        store, results=LabelledResults([*rows, *again]), curves=Curves([*store.curves, *curves])
+        store,
+        results=LabelledResults([*rows, *again]),
+        curves=Curves([*store.curves.rows, *curves]),
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,9 +19,9 @@ from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
 from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
 from faircal.metrics import DEVIATIONS, Ranking, threshold_at_fnr, threshold_at_fpr
-from faircal.metrics.fairness import gap
+from faircal.metrics.disparity import gap
 from faircal.metrics.measures import RATES, condition
-from faircal.metrics.results import ALL, read_rows, write_rows
+from faircal.metrics.results import ALL
 
 Float64 = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
@@ -87,16 +86,6 @@ def over_groups(rows: Iterable[LabelNoiseRow]) -> list[LabelNoiseRow]:
         for row in rows
         if row.group == ALL and row.metric.rpartition("_")[2] in _SHOWN and row.value == row.value
     ]
-
-
-def write_noise(folder: Path, rows: Iterable[LabelNoiseRow]) -> None:
-    """Write ``label_noise.csv``; without rows that of an earlier audit is removed."""
-    write_rows(folder / LABEL_NOISE, LabelNoiseRow, rows)
-
-
-def read_noise(folder: str | Path) -> list[LabelNoiseRow]:
-    """Read ``label_noise.csv``; none where there is no such file."""
-    return read_rows(Path(folder) / LABEL_NOISE, LabelNoiseRow)
 
 
 @dataclass(frozen=True, eq=False)

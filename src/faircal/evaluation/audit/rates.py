@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from faircal.metrics.intervals import LEVEL, with_intervals, with_reasons
 from faircal.metrics.intervals.dyadic import FEWEST, IdentifiedPairs
 from faircal.metrics.intervals.sufficient_data import withheld_reason
 from faircal.metrics.measures import Rankings, at_threshold
-from faircal.metrics.results import ALL, GLOBAL, Result, write_rows
+from faircal.metrics.results import ALL, Result
 
 
 class OperatingRates(NamedTuple):
@@ -161,7 +160,13 @@ def imposter_matrix(pairs: ScoredPairs, audit: Audit) -> Iterator[MatrixRow]:
     identified = (
         IdentifiedPairs.of(pairs.genuine, people) if people is not None and people.names else None
     )
-    points = _thresholds(audit)
+    points = [
+        (each.condition, each.value)
+        for each in audit.measures
+        if each.metric == "threshold"
+        and not each.condition.startswith("global_fnr")
+        and not np.isnan(each.value)
+    ]
     for number, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
         rows = np.flatnonzero(cell == number)
         if len(rows):
@@ -198,20 +203,3 @@ def _interval(errors: int, trials: int, known: ImposterSet | None) -> tuple[floa
     if known.sharing.people < FEWEST:
         return np.nan, np.nan
     return known.interval(errors, LEVEL)
-
-
-def _thresholds(audit: Audit) -> Sequence[tuple[str, float]]:
-    """Return the operating points that a false-positive rate is told at, and their thresholds."""
-    return [
-        (m.condition, m.value)
-        for m in audit.measures
-        if m.metric == "threshold"
-        and m.group == GLOBAL
-        and not m.condition.startswith("global_fnr")
-        and not np.isnan(m.value)
-    ]
-
-
-def write_matrix(folder: Path, rows: Iterable[MatrixRow]) -> None:
-    """Write ``matrix.csv``; without rows it is removed."""
-    write_rows(folder / MATRIX, MatrixRow, rows)

@@ -32,7 +32,6 @@ from faircal.evaluation.audit.region_search import (
 )
 from faircal.metrics import Ranking, threshold_at_fpr
 from faircal.metrics.intervals.dyadic import Float64
-from faircal.metrics.results import read_rows
 
 #: In the output folder: all regions, and how they were made.
 REGIONS, RECORD = "regions.csv", "regions.json"
@@ -225,11 +224,6 @@ def find_regions(
     tested = sum(candidate.tested for candidate in candidates)
     notes = _notes(len(data), lost, chosen, source, probability is None)
     return Regions(_rows(search, candidates, q), at, q, tested, notes)
-
-
-def read_regions(folder: str | Path) -> list[RegionRow]:
-    """Read ``regions.csv``; none where there is no such file."""
-    return read_rows(Path(folder) / REGIONS, RegionRow)
 
 
 def read_record(folder: str | Path) -> dict[str, Any]:

@@ -259,4 +259,4 @@ def audit_rankings(
     source = ScoreSource(**{key: text for key, text in labels.items() if key != "dataset"})
     curves = Curves(make_curves(rankings, source, score_range))
     groups = tuple(rankings.groups)
-    return Audit(measures, groups, None, rankings.counts(), curves, **labels, uncertainty=None)
+    return Audit(measures, groups, None, rankings.counts, curves, **labels, uncertainty=None)

@@ -23,12 +23,11 @@ from faircal._base.jobs import Progress
 from faircal.data import Dataset
 from faircal.evaluation.benchmark.settings import BenchmarkSettings, Cell, Plan, build_method
 from faircal.evaluation.curves import (
+    SCHEMA,
     ScoreHistogram,
     ScoreSource,
     as_table,
     make_curves,
-    read_curves_table,
-    write_curves,
 )
 from faircal.methods import METHODS, ClusterMethod, Method, Output
 from faircal.metrics.intervals import (
@@ -38,7 +37,15 @@ from faircal.metrics.intervals import (
     with_reasons,
 )
 from faircal.metrics.measures import Rankings, condition, measure
-from faircal.metrics.results import ALL, Replicated, Result, read_replicates, write_replicates
+from faircal.metrics.results import (
+    ALL,
+    Replicated,
+    Result,
+    read_parquet,
+    read_replicates,
+    write_parquet,
+    write_replicates,
+)
 
 #: What is said of a cluster: attribute, cluster, group, quantity, value (see `ClusterRow`).
 ClusterFact = tuple[str, str, str, str, float]
@@ -286,13 +293,13 @@ class Parts:
         if replicates:
             write_replicates(self._replicates(cell), replicates)
         if curves is not None:
-            write_curves(self._curves(cell), curves)
+            write_parquet(self._curves(cell), curves)
         write_text(self._file(cell), json.dumps(part))
         self._remove_checkpoints(f"{cell.key}-")
 
     def read_curves(self, cells: Iterable[Cell]) -> pa.Table:
         """Return the curves of cells, joined."""
-        return pa.concat_tables([read_curves_table(self._curves(cell)) for cell in cells])
+        return pa.concat_tables([read_parquet(self._curves(cell), SCHEMA) for cell in cells])
 
     def read_replicates(self, cell: Cell) -> list[Replicated]:
         """Return the replicates of a cell."""

@@ -30,7 +30,7 @@ from faircal.evaluation.benchmark.settings import (
 )
 from faircal.evaluation.benchmark.transfer import collect_moved, run_moved, write_moved
 from faircal.evaluation.compare import REFERENCE, write_differences
-from faircal.evaluation.curves import CURVES, write_curves
+from faircal.evaluation.curves import CURVES
 from faircal.methods import METHODS
 from faircal.metrics.intervals import BY_PEOPLE, PAIR_WISE, PeopleBehind, least_ratios, summarise
 from faircal.metrics.intervals.dyadic import IdentifiedPairs
@@ -38,17 +38,20 @@ from faircal.metrics.intervals.sufficient_data import effective_people_by_group
 from faircal.metrics.proportions import gap_by_chance
 from faircal.metrics.results import (
     ALL,
+    CLUSTERS,
     GLOBAL,
     MEAN,
+    MEMBERS,
     REPLICATES,
     STD,
     ClusterRow,
     Member,
     Result,
     versions,
-    write_clusters,
+    write_parquet,
     write_replicates,
     write_results,
+    write_rows,
     write_run,
 )
 
@@ -134,8 +137,9 @@ def run_benchmark(
     results = _collect(data, plan, parts, record)
     home = Path(out)
     write_results(home, results.rows)
-    write_curves(home / CURVES, parts.read_curves(filter(plan.is_main, plan.cells)))
-    write_clusters(home, results.clusters, results.members)
+    write_parquet(home / CURVES, parts.read_curves(filter(plan.is_main, plan.cells)))
+    write_rows(home / CLUSTERS, ClusterRow, results.clusters)
+    write_rows(home / MEMBERS, Member, results.members)
     write_replicates(home / REPLICATES, replicates_over_folds(plan, parts))
     write_differences(home, record, results.rows)
     write_moved(home, collect_moved(plan, parts) if moving is not None else ())

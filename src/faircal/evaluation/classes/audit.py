@@ -22,7 +22,7 @@ from faircal.evaluation.classes.measuring import (
     MethodMeasures,
 )
 from faircal.evaluation.classes.rows import ClassRows
-from faircal.evaluation.curves import CURVES, Curves, write_curves
+from faircal.evaluation.curves import CURVES, Curves
 from faircal.evaluation.curves import as_table as curves_table
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.intervals.dyadic import FEWEST, Float64
@@ -37,6 +37,7 @@ from faircal.metrics.results import (
     read_rows,
     versions,
     without_nan,
+    write_parquet,
     write_results,
     write_rows,
     write_run,
@@ -382,7 +383,7 @@ def write_class_audit(folder: Path, audit: ClassAudit, run: Mapping[str, Any]) -
     with staged(target) as draft:
         write_results(draft, audit.rows)
         write_rows(draft / DIFFERENCES, ClassDifference, audit.differences)
-        write_curves(draft / CURVES, curves_table(audit.curves))
+        write_parquet(draft / CURVES, curves_table(audit.curves.rows))
         write_run(draft, without_nan(record))
     if not audit.differences:  # of an earlier run with several methods
         (target / DIFFERENCES).unlink(missing_ok=True)

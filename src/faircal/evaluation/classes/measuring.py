@@ -22,7 +22,7 @@ import numpy as np
 
 from faircal.evaluation.classes.rows import ClassRows
 from faircal.evaluation.curves import ScoreHistogram, ScoreSource
-from faircal.metrics import DEVIATIONS, Histogram, Ranking, ece, ks, probability_edges
+from faircal.metrics import DEVIATIONS, Histogram, Ranking, deviations, ece, ks, probability_edges
 from faircal.metrics.catalogue import METRICS
 from faircal.metrics.classes import CLASS_METRICS, top_label
 from faircal.metrics.decomposition import decompose_binary
@@ -273,8 +273,8 @@ class MethodMeasures:
     def _over_groups(self, metric: str) -> None:
         names = self._rows.group_names
         every = [self.values[group, "", metric] for group in names]
-        for name, function in DEVIATIONS.items():
-            self.values[ALL, "", f"{metric}_{name}"] = function(every)
+        for name, value in deviations(every).items():
+            self.values[ALL, "", f"{metric}_{name}"] = value
         self.values[ALL, "", f"{metric}_{LEAST_GAP}"] = self._least_gap(metric)
         keys = [
             (group, "", metric) for group in names if not np.isnan(self.values[group, "", metric])

@@ -73,11 +73,13 @@ def _named(store: ResultsFolder) -> ResultsFolder:
         return store
     from faircal.report.paper.published import group_name
 
-    groups = {curve.group for curve in store.curves if curve.group != GLOBAL}
+    groups = {curve.group for curve in store.curves.rows if curve.group != GLOBAL}
     names = {group: group_name(group) for group in groups}
     if len(set(names.values())) < len(names):
         return store
-    curves = [curve._replace(group=names.get(curve.group, curve.group)) for curve in store.curves]
+    curves = [
+        curve._replace(group=names.get(curve.group, curve.group)) for curve in store.curves.rows
+    ]
     return replace(store, curves=Curves(curves))
 
 
