@@ -18,13 +18,15 @@ from faircal.data.pair_files import fold_named
 from faircal.evaluation.audit import Audit, audit_parts, files_digest
 from faircal.evaluation.audit.label_noise import LABEL_NOISE, LabelNoise, LabelNoiseRow, label_noise
 from faircal.evaluation.audit.rates import MATRIX, MatrixRow, imposter_matrix
-from faircal.evaluation.curves import CURVES, as_table
+from faircal.evaluation.curves import CURVES, ScoreSource, as_table
 from faircal.methods import Method, load_method
+from faircal.metrics.intervals import replicated_values
 from faircal.metrics.measures import RATES
 from faircal.metrics.results import (
     CLUSTERS,
     MEMBERS,
     REPLICATES,
+    Replicated,
     versions,
     write_parquet,
     write_replicates,
@@ -260,7 +262,12 @@ def _write(out: Path, result: AuditResult, request: AuditRequest, wall_time: flo
     write_parquet(
         folder / CURVES, as_table(curve for audit in audits for curve in audit.curves.rows)
     )
-    write_replicates(folder / REPLICATES, [row for audit in audits for row in audit.replicates()])
+    replicates: list[Replicated] = []
+    for audit in audits:
+        if audit.uncertainty is not None:  # else pairs were only counted
+            source = ScoreSource(audit.feature, audit.method, attribute=audit.attribute)
+            replicates += replicated_values(audit.uncertainty, audit.measures, source)
+    write_replicates(folder / REPLICATES, replicates)
     write_rows(folder / MATRIX, MatrixRow, result.matrix)
     noisy = [row for each in result.label_noise for row in each.rows]
     write_rows(folder / LABEL_NOISE, LabelNoiseRow, noisy)

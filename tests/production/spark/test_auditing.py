@@ -83,7 +83,7 @@ def same(one, two):
     assert [row[:11] for row in one.rows] == [row[:11] for row in two.rows]
     for row, other in zip(one.rows, two.rows, strict=True):
         np.testing.assert_allclose(row[11:19], other[11:19], 1e-9, 1e-12, err_msg=str(row.what))
-    for mine, other in zip(one.curves, two.curves, strict=True):
+    for mine, other in zip(one.curves.rows, two.curves.rows, strict=True):
         np.testing.assert_array_equal(mine.histogram.genuine, other.histogram.genuine)
         np.testing.assert_array_equal(mine.histogram.imposter, other.histogram.imposter)
 

@@ -26,7 +26,7 @@ from faircal.data.columns import UNKNOWN
 from faircal.data.parts import PairParts, TallyState
 from faircal.data.tables import table_files
 from faircal.data.types import unknown_note
-from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
+from faircal.evaluation.audit.pairs import ScoredPairs, check_points
 from faircal.evaluation.audit.result import Audit, audit_pairs, audit_rankings
 from faircal.methods import Method
 from faircal.methods.modelfile import decode_method, encode
@@ -120,13 +120,13 @@ class AuditTally:
             each.restore(header["features"][i], unprefixed(str(i), arrays))
 
 
+@dataclass
 class PairColumns:
     """The columns of the pairs, part after part."""
 
-    def __init__(self, plan: AuditPlan) -> None:
-        self._names = plan.group_names
-        self._parts: list[ScoredPairs] = []
-        self._in_order = True
+    plan: AuditPlan
+    _parts: list[ScoredPairs] = field(default_factory=list)
+    _in_order: bool = True
 
     def add(self, pairs: ScoredPairs) -> None:
         """Take in more pairs."""
@@ -141,7 +141,9 @@ class PairColumns:
         """Return all pairs, in their order, or sorted where that is not known."""
         if not self._parts:
             raise ParameterError("audit: expected pairs, found none; add some first")
-        pairs = self._parts[0] if len(self._parts) == 1 else _joined(self._parts, self._names)
+        pairs = (
+            self._parts[0] if len(self._parts) == 1 else _joined(self._parts, self.plan.group_names)
+        )
         self._parts = [pairs]
         return pairs if self._in_order else pairs.take(_order(pairs))
 
@@ -214,6 +216,7 @@ def _order(pairs: ScoredPairs) -> NDArray[np.intp]:
     return np.lexsort([*sides, pairs.genuine, *values])
 
 
+@dataclass
 class PairCounts:
     """Genuine and imposter pairs counted in bins of scores and of probabilities, by group.
 
@@ -221,37 +224,34 @@ class PairCounts:
     places are edges of bins.
     """
 
-    def __init__(self, plan: AuditPlan) -> None:
-        self._plan = plan
-        self._ranks = False
-        self.shares = dict.fromkeys(("pairs", "cross_group_pairs", "unknown_pairs"), 0)
-        self.counts: dict[str, ScoreCounts] = {}
+    plan: AuditPlan
+    shares: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("pairs", "cross_group_pairs", "unknown_pairs"), 0)
+    )
+    counts: dict[str, ScoreCounts] = field(default_factory=dict)
+    _ranks: bool = False
 
     def add(self, pairs: ScoredPairs) -> None:
         """Count more pairs."""
+        plan, sets = self.plan, 1 + len(self.plan.group_names)
         apart = pairs.score is not None and pairs.score is not pairs.probability
-        if not self.counts:
-            self._start(apart, pairs.probability is not None)
+        if not self.counts:  # room for them, now that it is known of what
+            if pairs.probability is not None:
+                edges = _probability_edges(plan, None if apart else plan.threshold)
+                self.counts["probability"] = ScoreCounts.zeros(sets, edges)
+            if apart:
+                self.counts["score"] = ScoreCounts.zeros(sets, _score_edges(plan))
         self._ranks = pairs.score is not None
         codes: tuple[Any, ...] = (0,)
         shares = {"pairs": len(pairs.genuine)}
         if pairs.groups is not None:
-            groups = pairs.groups.renamed(self._plan.group_names)
+            groups = pairs.groups.renamed(self.plan.group_names)
             codes = 0, groups.pair + 1  # no group is 0, where the pair has been counted
             shares = groups.shares()
         for share, count in shares.items():
             self.shares[share] += count
         for of, counts in self.counts.items():
             counts.add(getattr(pairs, of), pairs.genuine, *codes)
-
-    def _start(self, score: bool, probability: bool) -> None:
-        """Make room for counts, now that it is known of what."""
-        plan, sets = self._plan, 1 + len(self._plan.group_names)
-        if probability:
-            edges = _probability_edges(plan, None if score else plan.threshold)
-            self.counts["probability"] = ScoreCounts.zeros(sets, edges)
-        if score:
-            self.counts["score"] = ScoreCounts.zeros(sets, _score_edges(plan))
 
     def merge(self, other: PairCounts) -> None:
         """Add what another one has counted."""
@@ -266,8 +266,8 @@ class PairCounts:
         """Return the pairs of each bin tied at its mean."""
         probabilities = self.counts.get("probability")
         scores = self.counts.get("score", probabilities)
-        upper = self._plan.score_range[1] if self._ranks else 1.0
-        return Rankings.counted(self._plan.group_names, scores, probabilities, upper)
+        upper = self.plan.score_range[1] if self._ranks else 1.0
+        return Rankings.counted(self.plan.group_names, scores, probabilities, upper)
 
     def state(self) -> TallyState:
         """Return what was counted so far as JSON and arrays, for a checkpoint."""
@@ -375,7 +375,7 @@ def audit_parts(
     names = () if attribute is None else tuple(pairs.group_names(attribute))
     check_names(names)
     counts = not isinstance(pairs, Dataset) and len(pairs) > MOST_EXACT
-    at, checked_rates = check_threshold(threshold), check_rates(rates)
+    at, checked_rates = check_points(threshold, rates)
     plan = AuditPlan(tuple(features), attribute, names, model, counts, at, pairs.score_range)
     kept = None
     if job.checkpoint is not None:
@@ -391,7 +391,14 @@ def audit_parts(
             **(about or {}),
         }
         kept = AuditCheckpoint(job, settings)
-    columns = _needed_columns(None if pairs.has_images else model, attribute)
+    columns = None  # of a score table; a model reads all, as it knows what it needs
+    if model is None or pairs.has_images:
+        columns = [
+            "genuine",
+            "probability",
+            "identity",
+            *(attribute.split("+") if attribute else ()),
+        ]
     tally = pairs.reduce(
         plan, columns, progress=lambda done, n: job.progress("pairs", done, n, ""), kept=kept
     )
@@ -411,25 +418,15 @@ def audit_parts(
             shares = {"pairs": len(joined.genuine)}
             if joined.groups is not None:
                 shares = joined.groups.shares()
-    notes = unknown_note(attribute or "", shares.get("unknown_pairs", 0), shares["pairs"])
-    return AuditedPairs(audits, scored, shares, [*notes, *(_counted_note(plan) if counts else [])])
-
-
-def _needed_columns(model: Method | None, attribute: str | None) -> list[str] | None:
-    """Return what is read of a score table; for a model everything, it knows what it needs."""
-    if model is not None:
-        return None
-    groups = [] if attribute is None else attribute.split("+")
-    return ["genuine", "probability", "identity", *groups]
-
-
-def _counted_note(plan: AuditPlan) -> list[str]:
-    width = (plan.score_range[1] - plan.score_range[0]) / plan.n_bins
-    note = (
-        f"more than {MOST_EXACT:,} pairs: scores are counted in bins {width:.1g} wide, and numbers "
-        "are those of scores rounded so; curves and error rates at a given threshold are exact"
-    )
-    return [note]
+    notes = [*unknown_note(attribute or "", shares.get("unknown_pairs", 0), shares["pairs"])]
+    if counts:
+        width = (plan.score_range[1] - plan.score_range[0]) / plan.n_bins
+        notes.append(
+            f"more than {MOST_EXACT:,} pairs: scores are counted in bins {width:.1g} wide, and "
+            "numbers are those of scores rounded so; curves and error rates at a given threshold "
+            "are exact"
+        )
+    return AuditedPairs(audits, scored, shares, notes)
 
 
 class AuditCheckpoint:

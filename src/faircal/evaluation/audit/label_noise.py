@@ -17,7 +17,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import check_whole
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
-from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
+from faircal.evaluation.audit.pairs import ScoredPairs, check_points
 from faircal.metrics import DEVIATIONS, Ranking, threshold_at_fnr, threshold_at_fpr
 from faircal.metrics.disparity import gap
 from faircal.metrics.measures import RATES, condition
@@ -184,7 +184,7 @@ def label_noise(
             f"label noise: expected a share between 0 and 1, found {rate:g}; write 5 % as 0.05"
         )
     check_whole("draws", draws, 1)
-    points = _points(pairs, check_threshold(threshold), check_rates(rates), upper)
+    points = _points(pairs, *check_points(threshold, rates), upper)
     people = LabelledPeople.of(pairs, groups)
     counted = RelabelledCounts(pairs, groups, points)
     given = counted.values(people.pair)

@@ -94,12 +94,15 @@ class ScoredPairs:
                 "audit: expected score or probability, found neither; give one of them"
             )
         n = len(labelled)
-        probabilities = None if probability is None else _probabilities(probability, n)
+        probabilities = None if probability is None else _numbers(probability, "probability", n)
         ranked: Float64 | None = None
         if score is not None:
             ranked = probabilities if score is probability else _numbers(score, "score", n)
-        people = _people(left_identity, right_identity, n)
-        return cls(labelled, ranked, probabilities, _groups(groups, n), people)
+        people = None
+        if left_identity is not None and right_identity is not None:
+            people = _people(left_identity, right_identity, n)
+        checked = None if groups is None else _groups(groups, n)
+        return cls(labelled, ranked, probabilities, checked, people)
 
     @classmethod
     def of_data(cls, data: Dataset, output: Output | None, attribute: str | None) -> ScoredPairs:
@@ -111,27 +114,22 @@ class ScoredPairs:
         return cls(checked.genuine, checked.score, checked.probability, groups, data.people)
 
 
-def check_threshold(threshold: Any) -> float | None:
-    """Return a decision threshold as a number."""
-    if threshold is None:
-        return None
-    try:
-        at = float(threshold)
-    except (TypeError, ValueError):
-        at = float("nan")
-    if not np.isfinite(at):
-        raise ParameterError(f"threshold: expected a finite number, found {threshold!r}")
-    return at
-
-
-def check_rates(rates: Any) -> tuple[float, ...]:
-    """Return error rates, each between 0 and 1."""
+def check_points(
+    threshold: Any, rates: Sequence[float] = ()
+) -> tuple[float | None, tuple[float, ...]]:
+    """Return a decision threshold as a number, and error rates, each between 0 and 1."""
     for rate in rates:
         if not 0 < rate < 1:
             raise ParameterError(
                 f"rates: expected rates between 0 and 1, found {rate:g}; write 1 % as 0.01"
             )
-    return tuple(rates)
+    try:
+        at = None if threshold is None else float(threshold)
+    except (TypeError, ValueError):
+        at = float("nan")
+    if at is not None and not np.isfinite(at):
+        raise ParameterError(f"threshold: expected a finite number, found {threshold!r}")
+    return at, tuple(rates)
 
 
 def _numbers(values: Any, name: str, n: int) -> Float64:
@@ -146,23 +144,16 @@ def _numbers(values: Any, name: str, n: int) -> Float64:
         raise DataError(
             f"{name}, row {row + 1}: expected a finite number, found {array[row]}; correct it"
         )
+    outside = (array < 0) | (array > 1)
+    if name == "probability" and outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise DataError(
+            f"probability, row {row + 1}: expected 0 to 1, found {array[row]:g}; correct it"
+        )
     return array
 
 
-def _probabilities(values: Any, n: int) -> Float64:
-    checked = _numbers(values, "probability", n)
-    outside = (checked < 0) | (checked > 1)
-    if outside.any():
-        row = int(np.flatnonzero(outside)[0])
-        raise DataError(
-            f"probability, row {row + 1}: expected 0 to 1, found {checked[row]:g}; correct it"
-        )
-    return checked
-
-
-def _groups(groups: Any, n: int) -> Groups | None:
-    if groups is None:
-        return None
+def _groups(groups: Any, n: int) -> Groups:
     if isinstance(groups, Groups):
         if len(groups) != n:
             raise DataError(f"groups: expected {n}, one per pair, found {len(groups)}")
@@ -177,10 +168,8 @@ def _groups(groups: Any, n: int) -> Groups | None:
     return Groups(column.names, left, right)
 
 
-def _people(left: Any, right: Any, n: int) -> Groups | None:
-    """Return who is in each pair; None where a side is not told."""
-    if left is None or right is None:
-        return None
+def _people(left: Any, right: Any, n: int) -> Groups:
+    """Return who is in each pair."""
     sides = [np.asarray(side) for side in (left, right)]
     for side in sides:
         if side.shape != (n,):

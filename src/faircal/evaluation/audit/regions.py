@@ -20,7 +20,7 @@ from faircal.data import Dataset
 from faircal.data.columns import UNKNOWN
 from faircal.data.folds import people_of
 from faircal.data.types import Embeddings
-from faircal.evaluation.audit.pairs import check_threshold
+from faircal.evaluation.audit.pairs import check_points
 from faircal.evaluation.audit.region_search import (
     PEOPLE_EACH,
     QUESTIONS,
@@ -210,7 +210,7 @@ def find_regions(
             raise ParameterError(f"{name}: expected a share between 0 and 1, found {share:g}")
     score = data.scores if score is None else score
     probability = data.pairs.probability if probability is None else probability
-    at = check_threshold(threshold)
+    at, _ = check_points(threshold)
     if at is None:
         top = max(data.score_range[1], float(score.max()))
         at = float(threshold_at_fpr(Ranking.of(score, data.genuine), (rate,), upper=top)[0])

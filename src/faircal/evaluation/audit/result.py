@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from faircal._base.errors import ParameterError
-from faircal.evaluation.audit.pairs import ScoredPairs, check_rates, check_threshold
+from faircal.evaluation.audit.pairs import ScoredPairs, check_points
 from faircal.evaluation.curves import Curves, ScoreSource, make_curves
 from faircal.metrics import wilson
 from faircal.metrics.intervals import (
@@ -20,12 +20,11 @@ from faircal.metrics.intervals import (
     PAIR_WISE,
     Uncertainty,
     least_ratios,
-    replicated_values,
     with_intervals,
     with_reasons,
 )
 from faircal.metrics.measures import RATES, Rankings, at_threshold, measure
-from faircal.metrics.results import GLOBAL, Replicated, Result, as_table, find_result
+from faircal.metrics.results import GLOBAL, Result, as_table, find_result
 
 #: How intervals are made of pairs that were only counted.
 COUNTED = (
@@ -51,6 +50,8 @@ class Audit:
         The scores counted by group: what figures are drawn from.
     uncertainty : Uncertainty, optional
         How sure the values are; None where pairs were only counted.
+    interval_kind : str
+        How the intervals are made.
 
     Examples
     --------
@@ -72,6 +73,7 @@ class Audit:
     attribute: str = ""
     method: str = ""
     uncertainty: Uncertainty | None = None
+    interval_kind: str = COUNTED
 
     @cached_property
     def rows(self) -> list[Result]:
@@ -137,20 +139,6 @@ class Audit:
         kind = "fnr" if metric in ("fnr", "tpr") else "fpr"
         # Where a set has no such pairs, its people count as they are.
         return self.uncertainty.effective_people(group, kind) or float(self.people[group])
-
-    def replicates(self) -> list[Replicated]:
-        """Return replicates of the values of all pairs and of groups; none of counted pairs."""
-        if self.uncertainty is None:
-            return []
-        source = ScoreSource(self.feature, self.method, attribute=self.attribute)
-        return replicated_values(self.uncertainty, self.measures, source)
-
-    @property
-    def interval_kind(self) -> str:
-        """How the intervals are made."""
-        if self.uncertainty is None:
-            return COUNTED
-        return PAIR_WISE if self.uncertainty.independent else BY_PEOPLE
 
     @property
     def table(self) -> pa.Table:
@@ -240,7 +228,8 @@ def audit_pairs(
     if pairs.people is not None:
         n = len(pairs.people.names)
         people = {name: each.identified.named(n) for name, each in uncertainty.sets.items()}
-    return replace(made, uncertainty=uncertainty, people=people)
+    kind = PAIR_WISE if uncertainty.independent else BY_PEOPLE
+    return replace(made, uncertainty=uncertainty, people=people, interval_kind=kind)
 
 
 def audit_rankings(
@@ -252,7 +241,7 @@ def audit_rankings(
     **labels: str,
 ) -> Audit:
     """Measure rankings, of single pairs or of counts; see `audit`."""
-    at, checked_rates = check_threshold(threshold), check_rates(rates)
+    at, checked_rates = check_points(threshold, rates)
     measures = measure(rankings, rates=checked_rates)
     if at is not None:
         measures += at_threshold(rankings, at)
