@@ -405,7 +405,7 @@ class TestWhatIsSeen:
             ):
                 make(name).fit(bare)
         else:
-            assert needs.missing(bare, None) is None
+            assert METHODS[name].unusable_reason(bare, None) is None
 
     def test_one_attribute_where_several_are_needed(self, name, make, parts, changed):
         calibration, _ = parts
@@ -418,7 +418,7 @@ class TestWhatIsSeen:
             with pytest.raises(DataError, match=match):
                 make(name, attribute="ethnicity").fit(calibration)
         else:
-            assert METHODS[name].needs.missing(single, "ethnicity") is None
+            assert METHODS[name].unusable_reason(single, "ethnicity") is None
 
 
 class TestRegistry:

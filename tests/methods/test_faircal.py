@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from faircal import Baseline, BetaCalibrator, DataError, FairCal, ParameterError, load_model
 from faircal.calibrators import CALIBRATORS, Samples
-from faircal.compute.clustering import Clustering
 
 
 def unit_rows(data):
@@ -139,16 +138,11 @@ def test_a_cluster_without_calibration_pairs_gives_the_global_map(parts):
     # K-means may end with a cluster that no calibration image is in; a test image may be.
     calibration, test = parts
     model = FairCal(n_clusters=2).fit(calibration)
+    model.n_clusters = 1
     far = np.full((1, 32), 100.0, dtype=np.float32)
-    model.clustering_ = Clustering(far, 0.0, 1)
-    model.cluster_sizes_ = np.array([0])
-    state = model.calibrators_.get_state()
-    lone = {
-        key: np.array([len(first)]) if key.endswith("lengths") else first
-        for key, values in state.items()
-        for first in [values[:1]]
-    }
-    model.calibrators_.set_state({**lone, "own": np.array([False])})
+    state = {**model._get_state(), "centers": far, "cluster_sizes": np.array([0])}
+    lone = {key: values[:1] for key, values in state.items() if key.startswith("bank.")}
+    model._set_state({**state, **lone, "bank.own": np.array([False])})
     expected = Baseline().fit(calibration).predict_proba(test)
     np.testing.assert_allclose(model.predict_proba(test), expected, rtol=0, atol=1e-9)
 

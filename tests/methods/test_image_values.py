@@ -46,6 +46,11 @@ def again(shown, *images):
     return replace(shown, images=np.array(images))
 
 
+def of(known, shown):
+    """Return the values of the images that are shown."""
+    return known.at(shown.embeddings, shown.images)
+
+
 class Work:
     """Doubles vectors, or sums them up, and remembers how many it was given at a time."""
 
@@ -68,43 +73,43 @@ def known(work):
 
 
 def test_values_by_row_of_the_embeddings(known):
-    found = known.of(inputs((7, 2), (2, 4)))
+    found = of(known, inputs((7, 2), (2, 4)))
     assert found.shape == (9, 3)
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found[[2, 4, 7]], 2.0 * VECTORS[[2, 4, 7]])
 
 
 def test_one_number_for_each_image():
-    found = ImageValues(Space(3, False), Work(single=True), np.float32).of(inputs((7, 2), (2, 4)))
+    found = of(ImageValues(Space(3, False), Work(single=True), np.float32), inputs((7, 2), (2, 4)))
     assert found.shape == (9,)
     np.testing.assert_array_equal(found[[2, 4, 7]], VECTORS[[2, 4, 7]].sum(axis=1))
 
 
 def test_each_image_once(known, work):
     shown = inputs((7, 2), (2, 4))
-    one = known.of(shown)
-    assert known.of(shown) is one
-    known.of(again(shown, 2, 5, 7))
+    one = of(known, shown)
+    assert of(known, shown) is one
+    of(known, again(shown, 2, 5, 7))
     assert work.given == [3, 1]
-    np.testing.assert_array_equal(known.of(shown)[[2, 4, 5, 7]], 2.0 * VECTORS[[2, 4, 5, 7]])
+    np.testing.assert_array_equal(of(known, shown)[[2, 4, 5, 7]], 2.0 * VECTORS[[2, 4, 5, 7]])
 
 
 def test_vectors_are_of_unit_length_where_they_are_used_so():
     known = ImageValues(Space(3, True), Work(), np.float64, 3)
-    found = known.of(inputs((0, 1), (2, 3), normalize=True))
+    found = of(known, inputs((0, 1), (2, 3), normalize=True))
     np.testing.assert_allclose(np.linalg.norm(found[:4], axis=1), 2.0, rtol=1e-6)
 
 
 def test_other_embeddings_are_looked_at_anew(known, work):
-    known.of(inputs((0, 1), (2, 3)))
-    found = known.of(inputs((0, 1), (2, 3), vectors=VECTORS + 1))
+    of(known, inputs((0, 1), (2, 3)))
+    found = of(known, inputs((0, 1), (2, 3), vectors=VECTORS + 1))
     assert work.given == [4, 4]
     np.testing.assert_array_equal(found[:4], 2.0 * (VECTORS[:4] + 1))
 
 
 def test_a_few_images_at_a_time(known, work, monkeypatch):
     monkeypatch.setattr(inputs_module, "_IMAGES", 2)
-    found = known.of(inputs((0, 1), (2, 3), (4, 4)))
+    found = of(known, inputs((0, 1), (2, 3), (4, 4)))
     assert work.given == [2, 2, 1]
     np.testing.assert_array_equal(found[:5], 2.0 * VECTORS[:5])
 
@@ -112,7 +117,7 @@ def test_a_few_images_at_a_time(known, work, monkeypatch):
 def test_vectors_are_not_kept_alive(known):
     shown = inputs((0, 1), (2, 3))
     there = weakref.ref(shown.embeddings)
-    known.of(shown)
+    of(known, shown)
     del shown
     gc.collect()
     assert there() is None
@@ -125,7 +130,7 @@ def test_vectors_are_not_kept_alive(known):
 def test_embeddings_of_another_space(work, space, match):
     known = ImageValues(space, work, np.float64, 3)
     with pytest.raises(DataError, match=match):
-        known.of(inputs((0, 1), (2, 3)))
+        of(known, inputs((0, 1), (2, 3)))
     assert work.given == []
 
 
@@ -138,22 +143,22 @@ def test_work_that_fails_is_done_again(work):
 
     known, shown = ImageValues(Space(3, False), fails_once, np.float64, 3), inputs((0, 1), (2, 3))
     with pytest.raises(RuntimeError, match="no memory"):
-        known.of(shown)
-    np.testing.assert_array_equal(known.of(shown)[:4], 2.0 * VECTORS[:4])
+        of(known, shown)
+    np.testing.assert_array_equal(of(known, shown)[:4], 2.0 * VECTORS[:4])
 
 
 def test_of_two_embeddings_at_a_time_none_is_forgotten(known, work):
     one, other = inputs((0, 1), (2, 3)), inputs((0, 1), (2, 3), vectors=VECTORS + 1)
-    first = known.of(one)
-    known.of(other)
-    assert known.of(one) is first
+    first = of(known, one)
+    of(known, other)
+    assert of(known, one) is first
     assert work.given == [4, 4]
 
 
 def test_what_is_told_is_not_worked_out(known, work):
     shown = inputs((7, 2), (2, 4))
     known.remember(shown.embeddings, np.array([2, 7]), np.ones((2, 3)))
-    found = known.of(shown)
+    found = of(known, shown)
     assert work.given == [1]
     np.testing.assert_array_equal(found[[2, 7]], 1.0)
     np.testing.assert_array_equal(found[4], 2.0 * VECTORS[4])

@@ -9,7 +9,7 @@ import faircal
 from faircal import DataError, MissingExtraError
 from faircal.data import Groups
 from faircal.methods import Method, Needs, Output
-from faircal.methods.inputs import Space
+from faircal.methods.inputs import Space, declared
 
 #: Images 1 and 3 occur in no pair; image 5 is of nobody knows whom.
 VECTORS = np.array([[3, 4], [9, 9], [0, 2], [7, 7], [1, 0], [0, -5]], dtype=np.float32)
@@ -71,14 +71,14 @@ class TestImages:
 
     def test_identities_are_codes_for_each_of_them(self):
         inputs = shown(embeddings=True, identities=True)
-        cleo, ann, also_ann, nobody = inputs.declared_identity().tolist()
+        cleo, ann, also_ann, nobody = inputs.identity.tolist()
         assert ann == also_ann != cleo
         assert min(ann, cleo) >= 0
         assert nobody == -1
 
     def test_groups_of_images_as_pairs_tell_them(self):
         inputs = shown(embeddings=True, groups_to_fit=True)
-        groups = inputs.declared_groups()
+        groups = inputs.groups
         assert groups.names == ("A", "B")
         assert inputs.of_images(groups).tolist() == [0, 1, 1, -1]
 
@@ -101,7 +101,7 @@ class TestVectors:
 
     def test_of_the_space_that_was_fitted_on(self):
         inputs = shown(embeddings=True)
-        space = Space.of(inputs.declared_embeddings())
+        space = Space.of(inputs.embeddings)
         assert space == Space(dimension=2, normalize=True)
         np.testing.assert_array_equal(inputs.vectors(space), inputs.vectors())
 
@@ -120,15 +120,15 @@ class TestDeclared:
         everything = {"embeddings": True, "groups_to_fit": True, "identities": True}
         flag = "groups_to_fit" if what == "groups" else what
         inputs = shown(**{**everything, flag: False})
-        ask = {
-            "embeddings": inputs.declared_embeddings,
-            "groups": inputs.declared_groups,
-            "identities": inputs.declared_identity,
+        given = {
+            "embeddings": inputs.embeddings,
+            "groups": inputs.groups,
+            "identities": inputs.identity,
         }
         with pytest.raises(DataError, match=f"uses {what} without a word in its .* 'needs'"):
-            ask.pop(what)()
+            declared(given.pop(what), what)
         if what != "embeddings":
-            assert [others() is not None for others in ask.values()] == [True, True]
+            assert [declared(other, name) is other for name, other in given.items()] == [True, True]
 
     def test_neither_labels_nor_identities_to_apply(self):
         fitted = method(embeddings=True, identities=True, groups_to_fit=True).fit(dataset())
@@ -144,7 +144,8 @@ class TestNeeds:
         needs = Needs(extra="no_such_package")
         said = "no_such_package, which is not installed: pip install 'faircal[no_such_package]'"
         assert needs.uninstalled() == said
-        assert needs.missing(dataset(), "ethnicity") == f"it needs {said}"
+        reason = method(extra=needs.extra).unusable_reason(dataset(), "ethnicity")
+        assert reason == f"it needs {said}"
         with pytest.raises(
             MissingExtraError, match=r"^method sees needs no_such_package, which"
         ) as e:
@@ -155,13 +156,13 @@ class TestNeeds:
     def test_nothing_lacks(self, extra):
         needs = Needs(extra=extra)
         assert needs.uninstalled() is None
-        assert needs.missing(dataset(), None) is None
+        assert method(extra=extra).unusable_reason(dataset(), None) is None
         needs.check_installed("sees")
 
     def test_several_attributes(self):
-        needs = Needs(groups_to_fit=True, several_attributes=True)
-        assert needs.missing(dataset(), "a+b") is None
-        assert needs.missing(dataset(), "a").endswith("and there is one: a")
+        several = method(groups_to_fit=True, several_attributes=True)
+        assert several.unusable_reason(dataset(), "a+b") is None
+        assert several.unusable_reason(dataset(), "a").endswith("and there is one: a")
 
     def test_identities_of_a_table_that_knows_no_images(self, tmp_path):
         path = tmp_path / "scores.csv"
@@ -169,7 +170,8 @@ class TestNeeds:
         path.write_text("\n".join(lines))
         data = faircal.load(path)
         assert data.images.identity is not None
-        assert "who is in each image" in Needs(identities=True).missing(data, None)
+        assert "who is in each image" in method(identities=True).unusable_reason(data, None)
+        assert method(identities=True).unusable_reason(data, None, fitting=False) is None
 
     def test_a_fit_says_so_before_anything_else(self):
         with pytest.raises(MissingExtraError, match="needs no_such_package"):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from faircal._base.errors import DataError
-from faircal.calibrators import CALIBRATORS, Samples
+from faircal.calibrators import CALIBRATORS, Samples, make_calibrator
 from faircal.compute.counting import ScoreCounts, fine_edges
 from faircal.methods.set_calibrators import SetCalibrators
 
@@ -19,6 +19,12 @@ def samples_of(score, genuine, sets):
     for k, rows in enumerate(sets):
         codes[k, rows] = k
     return Samples.of(score, genuine, *codes, n_sets=len(sets))
+
+
+def predicted(fitted, score, which):
+    """The probability of each score under the calibrator of its set."""
+    (probability,) = fitted.predict(score, which)
+    return probability
 
 
 @pytest.fixture
@@ -43,7 +49,7 @@ def sets(sample):
 
 @pytest.fixture(params=list(CALIBRATORS))
 def fitted(request, sample, sets):
-    return SetCalibrators(request.param, RANGE).fit(samples_of(*sample, sets))
+    return SetCalibrators.fit(make_calibrator(request.param, RANGE), samples_of(*sample, sets))
 
 
 def test_which_sets_have_their_own(fitted):
@@ -61,26 +67,26 @@ def test_predict_by_set(fitted, sample, sets):
         if k in (0, 4):
             one = type(overall)(score_range=RANGE).fit(score[sets[k]], genuine[sets[k]])
         expected.append(one.predict([s])[0])
-    np.testing.assert_allclose(fitted.predict(score, which), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(predicted(fitted, score, which), expected, rtol=0, atol=1e-9)
 
 
 def test_nothing_to_predict(fitted):
-    assert fitted.predict(np.empty(0), np.empty(0, dtype=int)).shape == (0,)
+    assert predicted(fitted, np.empty(0), np.empty(0, dtype=int)).shape == (0,)
 
 
 def test_no_sets(sample):
-    fitted = SetCalibrators("beta", RANGE).fit(samples_of(*sample, []))
-    found = fitted.predict(sample[0], np.full(300, -1))
+    fitted = SetCalibrators.fit(make_calibrator("beta", RANGE), samples_of(*sample, []))
+    found = predicted(fitted, sample[0], np.full(300, -1))
     np.testing.assert_array_equal(found, fitted.fallback.predict(sample[0]))
 
 
 def test_state_restores_everything(fitted, sample):
     which = np.arange(300) % 6 - 1
     name = next(name for name, kind in CALIBRATORS.items() if kind is type(fitted.fallback))
-    restored = SetCalibrators(name, RANGE).set_state(fitted.get_state())
+    restored = SetCalibrators.restore(make_calibrator(name, RANGE), fitted.get_state())
     np.testing.assert_array_equal(restored.own, fitted.own)
-    expected = fitted.predict(sample[0], which)
-    np.testing.assert_array_equal(restored.predict(sample[0], which), expected)
+    expected = predicted(fitted, sample[0], which)
+    np.testing.assert_array_equal(predicted(restored, sample[0], which), expected)
 
 
 def test_state_is_arrays_only(fitted):
@@ -90,9 +96,11 @@ def test_state_is_arrays_only(fitted):
 
 
 def test_state_of_another_calibrator(sample, sets):
-    state = SetCalibrators("beta", RANGE).fit(samples_of(*sample, sets)).get_state()
+    state = SetCalibrators.fit(
+        make_calibrator("beta", RANGE), samples_of(*sample, sets)
+    ).get_state()
     with pytest.raises(DataError, match="another kind of calibrator"):
-        SetCalibrators("isotonic", RANGE).set_state(state)
+        SetCalibrators.restore(make_calibrator("isotonic", RANGE), state)
 
 
 @pytest.fixture
@@ -105,7 +113,7 @@ def clusters():
 def mixed(request, sample, clusters):
     """Calibrators of four clusters, one of them on the global map, and their sizes."""
     samples = Samples.of(*sample, *clusters, n_sets=4)
-    return SetCalibrators(request.param, RANGE).fit(samples), samples.sizes[:-1]
+    return SetCalibrators.fit(make_calibrator(request.param, RANGE), samples), samples.sizes[:-1]
 
 
 class TestSamples:
@@ -115,16 +123,16 @@ class TestSamples:
         overall = type(fitted.fallback)(score_range=RANGE).fit(*sample)
         expected = overall.predict(sample[0])
         for which in (3, -1):
-            found = fitted.predict(sample[0], np.full(300, which))
+            found = predicted(fitted, sample[0], np.full(300, which))
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
     def test_as_rows_of_each_set(self, mixed, sample, clusters):
         left, right = clusters
         sets = [np.flatnonzero((left == k) | (right == k)) for k in range(4)]
         name = next(name for name, kind in CALIBRATORS.items() if kind is type(mixed[0].fallback))
-        other = SetCalibrators(name, RANGE).fit(samples_of(*sample, sets))
+        other = SetCalibrators.fit(make_calibrator(name, RANGE), samples_of(*sample, sets))
         np.testing.assert_array_equal(
-            other.predict(sample[0], left), mixed[0].predict(sample[0], left)
+            predicted(other, sample[0], left), predicted(mixed[0], sample[0], left)
         )
 
     def test_too_few_pairs_or_one_class(self, sample):
@@ -132,9 +140,10 @@ class TestSamples:
         codes = np.full(300, -1)
         codes[np.flatnonzero(genuine)[:50]] = 0
         codes[np.flatnonzero(~genuine)[:5]] = codes[np.flatnonzero(genuine)[50:54]] = 1
-        fitted = SetCalibrators("beta", RANGE).fit(Samples.of(score, genuine, codes, n_sets=2))
+        samples = Samples.of(score, genuine, codes, n_sets=2)
+        fitted = SetCalibrators.fit(make_calibrator("beta", RANGE), samples)
         assert fitted.own.tolist() == [False, False]
-        fitted = SetCalibrators("beta", RANGE, 9).fit(Samples.of(score, genuine, codes, n_sets=2))
+        fitted = SetCalibrators.fit(make_calibrator("beta", RANGE), samples, 9)
         assert fitted.own.tolist() == [False, True]
 
 
@@ -143,7 +152,7 @@ class TestMix:
         fitted, sizes = mixed
         left, right = clusters
         right = np.where(np.arange(300) % 7, right, 3)
-        p1, p2 = (fitted.predict(sample[0], k) for k in (left, right))
+        p1, p2 = fitted.predict(sample[0], left, right)
         theta = sizes[left] / (sizes[left] + sizes[right])
         expected = theta * p1 + (1 - theta) * p2
         found = fitted.mix(sample[0], left, right, sizes)
@@ -162,7 +171,7 @@ class TestMix:
         empty = np.full(300, 3)
         assert sizes[3] == 0
         np.testing.assert_array_equal(
-            fitted.mix(sample[0], empty, empty, sizes), fitted.predict(sample[0], empty)
+            fitted.mix(sample[0], empty, empty, sizes), predicted(fitted, sample[0], empty)
         )
 
     def test_block_by_block_is_the_same(self, mixed, sample, clusters):
@@ -170,7 +179,7 @@ class TestMix:
         out = np.empty(300)
         for start in range(0, 300, 7):
             part = slice(start, start + 7)
-            fitted.mix_into(out[part], sample[0][part], *clusters[:, part], sizes)
+            out[part] = fitted.mix(sample[0][part], *clusters[:, part], sizes)
         np.testing.assert_array_equal(out, fitted.mix(sample[0], *clusters, sizes))
 
     def test_many_blocks(self, mixed):
@@ -192,10 +201,12 @@ class TestMix:
 def test_counted_scores_are_as_good(sample, clusters):
     counts = ScoreCounts.zeros(5, fine_edges(*RANGE))
     counts.add(*sample, *clusters, 4)
-    counted = SetCalibrators("beta", RANGE).fit(Samples.from_counts(counts))
-    exact = SetCalibrators("beta", RANGE).fit(Samples.of(*sample, *clusters, n_sets=4))
+    counted = SetCalibrators.fit(make_calibrator("beta", RANGE), Samples.from_counts(counts))
+    exact = SetCalibrators.fit(
+        make_calibrator("beta", RANGE), Samples.of(*sample, *clusters, n_sets=4)
+    )
     np.testing.assert_array_equal(counted.own, exact.own)
     scores = np.tile(np.linspace(-1, 1, 501), 5)
     which = np.repeat(np.arange(-1, 4), 501)
-    difference = np.abs(counted.predict(scores, which) - exact.predict(scores, which)).max()
+    difference = np.abs(predicted(counted, scores, which) - predicted(exact, scores, which)).max()
     assert difference <= 1e-5

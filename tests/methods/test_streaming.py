@@ -224,7 +224,7 @@ def test_groups_are_seen_by_those_who_need_them_to_fit_only(data, stream):
             self.seen_ = []
 
             def look(part):
-                self.seen_.append(part.declared_groups())
+                self.seen_.append(part.groups)
                 return part.score
 
             inputs.samples(scores=look)

@@ -21,10 +21,10 @@ def test_it_comes_back_from_a_model_file(model, tmp_path):
     model.save(tmp_path / "m.faircal")
     before, after = model.about_.population, None
     after = faircal.load_model(tmp_path / "m.faircal").about_.population
-    assert before.values() == after.values()
-    for key, value in before.arrays().items():
-        np.testing.assert_array_equal(value, after.arrays()[key])
-        assert value.dtype == after.arrays()[key].dtype
+    assert before.parts()[0] == after.parts()[0]
+    for key, value in before.parts()[1].items():
+        np.testing.assert_array_equal(value, after.parts()[1][key])
+        assert value.dtype == after.parts()[1][key].dtype
 
 
 def test_one_of_pictures_only_can_be_kept_but_not_watched():
@@ -35,7 +35,7 @@ def test_one_of_pictures_only_can_be_kept_but_not_watched():
         np.zeros(5, np.int64),
         np.zeros(5, np.int64),
     )
-    again = Population.restore(plain.values(), plain.arrays())
+    again = Population.restore(*plain.parts())
     assert not again.watchable
     assert not again.stratified
     assert again.region.tolist() == [0, 0, 0]
@@ -79,15 +79,14 @@ def test_images_are_outside_beyond_reach():
     ],
 )
 def test_what_cannot_be_is_refused(model, key, change):
-    before = model.about_.population
-    arrays = before.arrays()
+    values, arrays = model.about_.population.parts()
     arrays[key] = change(arrays[key])
     with pytest.raises(DataError, match="population"):
-        Population.restore(before.values(), arrays)
+        Population.restore(values, arrays)
 
 
 def test_a_lacking_array_is_named(model):
-    arrays = model.about_.population.arrays()
+    _, arrays = model.about_.population.parts()
     del arrays["place_lots"]
     with pytest.raises(DataError, match="place_lots"):
         Population.restore({}, arrays)

@@ -35,7 +35,7 @@ from faircal.methods.faircal import FairCal
 from faircal.methods.fsn import FSN
 from faircal.methods.ftc import FTC
 from faircal.methods.gst import GST
-from faircal.methods.inputs import Fitting, Inputs, Space
+from faircal.methods.inputs import Fitting, Inputs, Space, declared
 from faircal.methods.modelfile import load_method, load_model, save_model
 from faircal.methods.oracle import Oracle
 from faircal.methods.smooth.method import SmoothFairCal
@@ -125,6 +125,7 @@ __all__ = [
     "Output",
     "SmoothFairCal",
     "Space",
+    "declared",
     "load_method",
     "load_model",
     "make_method",

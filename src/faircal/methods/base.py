@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -64,40 +65,20 @@ class Needs:
     training: bool = False
     extra: str | None = None
 
-    def missing(self, data: Dataset, attribute: str | None, fitting: bool = True) -> str | None:
-        """Say what `data` lacks to fit this method, or to apply it; None when it lacks nothing.
-
-        `attribute` is the one whose groups are to be used, None where there is none.
-        """
-        if self.uninstalled() is not None:
-            return f"it needs {self.uninstalled()}"
-        if self.embeddings and data.embeddings is None:
-            return "it needs embeddings, and the data has scores only"
-        if (self.groups_to_fit or self.groups_to_apply) and attribute is None:
-            return f"it needs groups, and {data.why_no_groups()}"
-        if self.several_attributes and "+" not in (attribute or ""):
-            return f"it takes two or more attributes one by one, and there is one: {attribute}"
-        if self.identities and fitting and (data.images.identity is None or not data.has_images):
-            return "it needs to know who is in each image, and there is no column 'identity'"
-        return None
-
     def uninstalled(self) -> str | None:
         """Say which package is not installed and how to install it; None where none lacks."""
-        if self.extra is None or _is_installed(self.extra):
+        if self.extra is None:
             return None
+        with suppress(ModuleNotFoundError):
+            if find_spec(self.extra) is not None:
+                return None
         return f"{self.extra}, which is not installed: pip install 'faircal[{self.extra}]'"
 
     def check_installed(self, method: str) -> None:
         """Raise `MissingExtraError` where a package is not installed that `method` needs."""
-        if self.uninstalled() is not None:
-            raise MissingExtraError(f"method {method} needs {self.uninstalled()}")
-
-
-def _is_installed(package: str) -> bool:
-    try:
-        return find_spec(package) is not None
-    except ModuleNotFoundError:
-        return False
+        uninstalled = self.uninstalled()
+        if uninstalled is not None:
+            raise MissingExtraError(f"method {method} needs {uninstalled}")
 
 
 @dataclass(frozen=True)
@@ -263,6 +244,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
                 images=np.arange(len(embeddings)),
                 embeddings=embeddings if self.needs.embeddings else None,
                 group_names=() if groups is None else groups.names,
+                share_genuine=float("nan"),
                 memo=Memo({}),
                 job=Job(),
                 scores=scores or Scores(None, embeddings, left, right),
@@ -296,9 +278,25 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         save_model(self, path)
 
     @classmethod
-    def unusable_reason(cls, data: Dataset, attribute: str | None) -> str | None:
-        """Say why the method can't be fitted on the pairs of `data`, or None when it can."""
-        return cls.needs.missing(data, attribute)
+    def unusable_reason(
+        cls, data: Dataset, attribute: str | None, fitting: bool = True
+    ) -> str | None:
+        """Say what `data` lacks to fit the method, or to apply it; None when it lacks nothing.
+
+        `attribute` is the one whose groups are to be used, None where there is none.
+        """
+        needs, uninstalled = cls.needs, cls.needs.uninstalled()
+        if uninstalled is not None:
+            return f"it needs {uninstalled}"
+        if needs.embeddings and data.embeddings is None:
+            return "it needs embeddings, and the data has scores only"
+        if (needs.groups_to_fit or needs.groups_to_apply) and attribute is None:
+            return f"it needs groups, and {data.why_no_groups()}"
+        if needs.several_attributes and "+" not in (attribute or ""):
+            return f"it takes two or more attributes one by one, and there is one: {attribute}"
+        if needs.identities and fitting and (data.images.identity is None or not data.has_images):
+            return "it needs to know who is in each image, and there is no column 'identity'"
+        return None
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
@@ -345,21 +343,14 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore what `_get_state` gave."""
 
-    def _attribute(self, data: Dataset, fitting: bool) -> str | None:
-        """Return the attribute whose groups the method may see: when applying, the fitted one."""
-        fitted: str | None = None if fitting else getattr(self, "attribute_", None)
-        return fitted or getattr(self, "attribute", None) or data.default_attribute
-
     def _check(self, data: Dataset, fitting: bool) -> str | None:
         """Raise where the method can't be used on `data`; return the attribute it may see."""
-        self.needs.check_installed(self.name)
-        attribute = self._attribute(data, fitting)
-        problem = (
-            self.unusable_reason(data, attribute)
-            if fitting
-            else self.needs.missing(data, attribute, fitting=False)
-        )
+        # When applying it is that of the fit.
+        fitted: str | None = None if fitting else getattr(self, "attribute_", None)
+        attribute = fitted or getattr(self, "attribute", None) or data.default_attribute
+        problem = self.unusable_reason(data, attribute, fitting)
         if problem is not None:
+            self.needs.check_installed(self.name)  # an error of its own: no data would do
             raise DataError(
                 f"{data.where}: {self.name} cannot be used: {problem}; choose another method"
             )
@@ -391,6 +382,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             images=images,
             embeddings=data.embeddings if needs.embeddings else None,
             group_names=() if groups is None else groups.names,
+            share_genuine=float(genuine.mean()) if labels else float("nan"),
             memo=data.memo(),
             job=job or Job(),
             # The scores alone, where the method is not to see embeddings.

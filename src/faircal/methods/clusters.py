@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,33 +14,29 @@ from faircal.calibrators import Samples
 from faircal.compute.clustering import Clustering
 from faircal.data import Dataset, Embeddings
 from faircal.methods.base import Method, check_count, check_truth
-from faircal.methods.inputs import Fitting, ImageValues, Inputs, Space
+from faircal.methods.inputs import Fitting, ImageValues, Inputs, Space, declared
 
 Rows = NDArray[np.intp]
 
 
+@dataclass(frozen=True, eq=False)
 class ClusterSets:
     """The clusters k₁, k₂ of each pair's two images: the pair is in the sets S_k₁ and S_k₂.
 
-    Parameters
-    ----------
-    clustering : Clustering
-    normalize : bool
-        Whether vectors are scaled to unit length.
+    `of_image` has the cluster of each image, worked out once.
     """
 
-    def __init__(self, clustering: Clustering, normalize: bool) -> None:
-        self.clustering = clustering
-        space = Space(clustering.centers.shape[1], normalize)
-        #: The cluster of each image, worked out once.
-        self.of_image = ImageValues(space, clustering.assign, np.int32)
+    of_image: ImageValues
 
-    def __len__(self) -> int:
-        return len(self.clustering.centers)
+    @classmethod
+    def of(cls, clustering: Clustering, normalize: bool) -> ClusterSets:
+        """Return the sets of a clustering of vectors that are scaled to unit length, or not."""
+        space = Space(clustering.centers.shape[1], normalize)
+        return cls(ImageValues(space, clustering.assign, np.int32))
 
     def __call__(self, inputs: Inputs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the clusters of each pair's two images."""
-        cluster = self.of_image.of(inputs)
+        cluster = self.of_image.at(declared(inputs.embeddings, "embeddings"), inputs.images)
         return cluster[inputs.left], cluster[inputs.right]
 
 
@@ -64,7 +61,8 @@ class ClusterMethod(Method):
     random_state: int
     clustering_: Clustering
     cluster_sizes_: NDArray[np.int64]
-    _sets: ClusterSets | None = None
+    #: The clusters of pairs; what was worked out of images lasts until the next fit.
+    sets: ClusterSets
 
     @property
     def cluster_centers_(self) -> NDArray[np.float32]:
@@ -100,10 +98,11 @@ class ClusterMethod(Method):
 
     def _fit_clusters(self, inputs: Fitting) -> Samples:
         """Cluster the images of the calibration pairs; return the scores of each S_k."""
-        self.normalize_ = inputs.declared_embeddings().normalize
+        self.normalize_ = declared(inputs.embeddings, "embeddings").normalize
         self.clustering_ = inputs.clustering(self.n_clusters, self.n_init, self.random_state)
         # S_k = {s(x₁, x₂): f(x₁) ∈ Z_k or f(x₂) ∈ Z_k}: a pair may be in two sets, and in one once.
-        samples = inputs.samples(self.sets)
+        self.sets = ClusterSets.of(self.clustering_, self.normalize_)
+        samples = inputs.samples(self.sets, self.n_clusters)
         # |S_k|, the weights of the mixture; the last set is that of all pairs.
         self.cluster_sizes_ = samples.sizes[:-1]
         pairs = int(samples.sizes[-1])
@@ -115,13 +114,6 @@ class ClusterMethod(Method):
         # Each pair is in one set or in two: what the sizes exceed the pairs by is those in two.
         figures["share_of_pairs_in_two_clusters"] = int(self.cluster_sizes_.sum()) / pairs - 1
         return samples
-
-    @property
-    def sets(self) -> ClusterSets:
-        """The clusters of pairs; what was worked out of images lasts until the next fit."""
-        if self._sets is None or self._sets.clustering is not self.clustering_:
-            self._sets = ClusterSets(self.clustering_, self.normalize_)
-        return self._sets
 
     def remember_clusters(
         self, embeddings: Embeddings, images: Rows, clusters: NDArray[np.int32]
@@ -150,6 +142,7 @@ class ClusterMethod(Method):
         if (self.cluster_sizes_ < 0).any():
             raise DataError("cluster_sizes: expected numbers of pairs, found one below 0")
         self.normalize_ = check_truth("normalize", state["normalize"])
+        self.sets = ClusterSets.of(self.clustering_, self.normalize_)
 
 
 def model_centers(model: Method) -> NDArray[np.float32] | None:

@@ -14,7 +14,7 @@ from faircal._base.registry import check_whole, did_you_mean
 from faircal.calibrators import Calibrator
 from faircal.data import Dataset, Embeddings
 from faircal.data.dataset import COSINE_RANGE
-from faircal.methods.inputs import Inputs
+from faircal.methods.inputs import Inputs, declared
 from faircal.methods.trained import (
     Recipe,
     TrainedMethod,
@@ -196,10 +196,12 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
         return (attribute,)
 
     @classmethod
-    def unusable_reason(cls, data: Dataset, attribute: str | None) -> str | None:
-        """Say why the method can't be fitted on the pairs of `data`, or None when it can."""
-        missing = super().unusable_reason(data, attribute)
-        if missing is not None or data.images.identity is None or not len(data):
+    def unusable_reason(
+        cls, data: Dataset, attribute: str | None, fitting: bool = True
+    ) -> str | None:
+        """Say why the method can't be used on the pairs of `data`, or None when it can."""
+        missing = super().unusable_reason(data, attribute, fitting)
+        if missing is not None or not fitting or data.images.identity is None or not len(data):
             return missing
         used = data.used_images()
         codes = {
@@ -221,8 +223,8 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
     ) -> tuple[list[NDArray[np.float32]], dict[str, float]]:
         from faircal.methods.training.debiasing import train
 
-        identity = inputs.declared_identity()
-        groups = inputs.declared_groups()
+        identity = declared(inputs.identity, "identities")
+        groups = declared(inputs.groups, "groups")
         attributes = {
             name: inputs.of_images(groups.parts.get(name, groups))
             for name in self._attributes(str(self.attribute_))

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.container import prefixed, unprefixed
-from faircal.calibrators import Calibrator
+from faircal.calibrators import Calibrator, make_calibrator
 from faircal.methods.base import Claims, Needs, Output, check_count
 from faircal.methods.clusters import ClusterMethod
-from faircal.methods.inputs import Fitting, Float64, Inputs
+from faircal.methods.inputs import Fitting, Inputs
 from faircal.methods.set_calibrators import SetCalibrators
 
 #: Scores at which maps are compared, over the range of scores.
@@ -79,7 +79,8 @@ class FairCal(ClusterMethod):
         # (i) K-means of the images' features; the scores of the calibration sets S_1 … S_K.
         samples = self._fit_clusters(inputs)
         # (ii) A calibration map μ_k for each S_k, and the global one for those too small.
-        self.calibrators_ = self._new_calibrators().fit(samples, inputs.engine)
+        calibrator = make_calibrator(self.calibrator, inputs.score_range)
+        self.calibrators_ = SetCalibrators.fit(calibrator, samples, self.min_pairs, inputs.engine)
         on_global = int((~self.calibrators_.own).sum())
         self.diagnostics_.figures["clusters_on_global_map"] = on_global
         if on_global:
@@ -91,17 +92,7 @@ class FairCal(ClusterMethod):
     def _apply(self, inputs: Inputs) -> Output:
         # (iii) c(x₁, x₂) = θ μ_k₁(s) + (1 − θ) μ_k₂(s) with θ = |S_k₁| / (|S_k₁| + |S_k₂|)
         k1, k2 = self.sets(inputs)
-        if not self.calibrators_.in_blocks:
-            probability = self.calibrators_.mix(inputs.score, k1, k2, self.cluster_sizes_)
-            return Output(probability, probability)
-        probability = np.empty(len(inputs))
-        # Cosines and maps block by block, while the block's scores are in the cache.
-
-        def mix(block: slice, score: Float64) -> None:
-            place = probability[block], score, k1[block], k2[block]
-            self.calibrators_.mix_into(*place, self.cluster_sizes_)
-
-        inputs.scores(mix)
+        probability = self.calibrators_.mix(inputs.score, k1, k2, self.cluster_sizes_)
         # Ranked by probability: the same score means more in one cluster than in another, which is
         # what the maps mend.
         return Output(probability, probability)
@@ -114,26 +105,18 @@ class FairCal(ClusterMethod):
         """
         scores = np.linspace(*self.score_range_, _SHIFT_POINTS)
 
-        def decision_score(fitted: Calibrator) -> float:
+        reached = []
+        for fitted in (*self.calibrators_.maps, self.calibrators_.fallback):
             # Maps need not be monotone (histogram, spline): the first score that reaches one half.
             likely = fitted.predict(scores) >= 0.5
-            return float(scores[np.argmax(likely)]) if likely.any() else float("nan")
-
-        overall = decision_score(self.calibrators_.fallback)
-        return np.array(
-            [
-                0.0 if fitted is None else decision_score(fitted) - overall
-                for fitted in self.calibrators_.maps
-            ]
-        )
-
-    def _new_calibrators(self) -> SetCalibrators:
-        return SetCalibrators(self.calibrator, self.score_range_, self.min_pairs)
+            reached.append(scores[np.argmax(likely)] if likely.any() else np.nan)
+        return np.where(self.calibrators_.own, np.array(reached[:-1]) - reached[-1], 0.0)
 
     def _get_state(self) -> dict[str, Any]:
         return {**self._cluster_state(), **prefixed("bank", self.calibrators_.get_state())}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         self._set_cluster_state(state)
-        self.calibrators_ = self._new_calibrators().set_state(unprefixed("bank", state))
+        calibrator = make_calibrator(self.calibrator, self.score_range_)
+        self.calibrators_ = SetCalibrators.restore(calibrator, unprefixed("bank", state))
         check_count("bank", self.calibrators_.own, len(self.cluster_sizes_))

@@ -71,6 +71,8 @@ class FSN(ClusterMethod):
         if without:
             self.diagnostics_.note(f"{without} clusters have no imposter pair and are not shifted")
         self.shifts_ = np.nan_to_num(shifts)
+        # ŝ = s − ½ (t_k₁ − t_G) − ½ (t_k₂ − t_G)
+        self._shifted = ShiftedScores(self.sets, self.shifts_)
         # Normalised scores are no probabilities: one global map, fitted in a second pass.
         self.calibrator_ = self._shifted.fit(self.calibrator, inputs)
 
@@ -78,11 +80,6 @@ class FSN(ClusterMethod):
     def cluster_shifts_(self) -> Float64:
         """t_k − t_G at the target false-positive rate, (K,)."""
         return self.shifts_
-
-    @property
-    def _shifted(self) -> ShiftedScores:
-        # ŝ = s − ½ (t_k₁ − t_G) − ½ (t_k₂ − t_G)
-        return ShiftedScores(self.sets, self.shifts_)
 
     def _apply(self, inputs: Inputs) -> Output:
         score = self._shifted(inputs)
@@ -99,5 +96,6 @@ class FSN(ClusterMethod):
         self._set_cluster_state(state)
         self.shifts_ = np.asarray(state["shifts"], np.float64)
         check_count("shifts", self.shifts_, len(self.cluster_sizes_))
+        self._shifted = ShiftedScores(self.sets, self.shifts_)
         calibrator = self._shifted.calibrator(self.calibrator, self.score_range_)
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))

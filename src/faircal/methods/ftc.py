@@ -13,7 +13,7 @@ from faircal._base.errors import ParameterError
 from faircal._base.registry import check_whole
 from faircal.calibrators import Calibrator
 from faircal.data import Dataset
-from faircal.methods.inputs import Inputs
+from faircal.methods.inputs import Inputs, declared
 from faircal.methods.trained import (
     Recipe,
     TrainedMethod,
@@ -160,19 +160,23 @@ class FTC(TrainedMethod[ComparisonRecipe]):
     random_state: int = 0
 
     @classmethod
-    def unusable_reason(cls, data: Dataset, attribute: str | None) -> str | None:
-        """Say why the method can't be fitted on the pairs of `data`, or None when it can."""
-        missing = super().unusable_reason(data, attribute)
-        if missing is None and len(data) and not (data.groups(attribute).pair >= 0).any():
+    def unusable_reason(
+        cls, data: Dataset, attribute: str | None, fitting: bool = True
+    ) -> str | None:
+        """Say why the method can't be used on the pairs of `data`, or None when it can."""
+        missing = super().unusable_reason(data, attribute, fitting)
+        if missing is not None or not fitting or not len(data):
+            return missing
+        if not (data.groups(attribute).pair >= 0).any():
             return f"it needs pairs within a group of {attribute}, and there is none"
-        return missing
+        return None
 
     def _train(
         self, inputs: Inputs, session: TrainingSession
     ) -> tuple[list[NDArray[np.float32]], dict[str, float]]:
         from faircal.methods.training.comparison import train
 
-        groups = inputs.declared_groups()
+        groups = declared(inputs.groups, "groups")
         outside = int((groups.pair < 0).sum())
         if outside:
             self.diagnostics_.note(

@@ -59,7 +59,7 @@ class GST(Method):
     def _fit(self, inputs: Fitting) -> None:
         self.groups_ = inputs.group_names
         # t_g − t_G of the pairs within each group g; the last set, all pairs, gives t_G.
-        samples = inputs.samples(GroupSets(self.groups_))
+        samples = inputs.samples(GroupSets(self.groups_), len(self.groups_))
         shifts = threshold_shifts(samples, self.target_fpr, self.threshold_rule)
         without = [
             name for name, shift in zip(self.groups_, shifts, strict=True) if np.isnan(shift)
@@ -67,13 +67,10 @@ class GST(Method):
         if without:
             self.diagnostics_.note(f"groups without imposters, not shifted: {', '.join(without)}")
         self.shifts_ = np.nan_to_num(shifts)
+        # ŝ = s − (t_g − t_G)
+        self._shifted = ShiftedScores(GroupSets(self.groups_), self.shifts_)
         # Shifted scores are no probabilities: one global map, fitted in a second pass.
         self.calibrator_ = self._shifted.fit(self.calibrator, inputs)
-
-    @property
-    def _shifted(self) -> ShiftedScores:
-        # ŝ = s − (t_g − t_G)
-        return ShiftedScores(GroupSets(self.groups_), self.shifts_)
 
     def _apply(self, inputs: Inputs) -> Output:
         score = self._shifted(inputs)
@@ -92,5 +89,6 @@ class GST(Method):
         self.groups_ = check_names("groups", state["groups"])
         self.shifts_ = np.asarray(state["shifts"], np.float64)
         check_count("shifts", self.shifts_, len(self.groups_))
+        self._shifted = ShiftedScores(GroupSets(self.groups_), self.shifts_)
         calibrator = self._shifted.calibrator(self.calibrator, self.score_range_)
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -27,14 +27,8 @@ T = TypeVar("T")
 Codes = tuple[NDArray[np.integer], ...]
 
 
-class PairSets(Protocol):
-    """Sets that pairs are in, such as clusters or groups; a pair may be in several or in none."""
-
-    def __len__(self) -> int:
-        """How many sets there are."""
-
-    def __call__(self, inputs: Inputs) -> Codes:
-        """Return the set or sets of each pair."""
+#: Gives the set or sets of each pair, such as clusters or groups.
+PairSets = Callable[["Inputs"], Codes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +37,9 @@ class GroupSets:
 
     names: tuple[str, ...]
 
-    def __len__(self) -> int:
-        return len(self.names)
-
     def __call__(self, inputs: Inputs) -> Codes:
         """Return the group of each pair."""
-        return (inputs.declared_groups().renamed(self.names).pair,)
+        return (declared(inputs.groups, "groups").renamed(self.names).pair,)
 
 
 #: Gives another score of each pair than its similarity.
@@ -98,13 +89,15 @@ class Fitting(ABC):
     """What a method is fitted on: labelled scores by set, images, groups; in memory or streamed.
 
     `images` are the rows of the images that occur in pairs, ascending. Of pairs nothing is seen
-    but what `samples` gathers, so that it does not matter how many there are.
+    but their share of genuine ones and what `samples` gathers, so that it does not matter how many
+    there are.
     """
 
     score_range: tuple[float, float]
     images: NDArray[np.intp]
     embeddings: Embeddings | None
     group_names: tuple[str, ...]
+    share_genuine: float
     memo: Memo
     job: Job
 
@@ -112,6 +105,7 @@ class Fitting(ABC):
     def samples(
         self,
         sets: PairSets | None = None,
+        n_sets: int = 0,
         scores: PairScores | None = None,
         score_range: tuple[float, float] | None = None,
     ) -> Samples:
@@ -119,17 +113,14 @@ class Fitting(ABC):
 
         Parameters
         ----------
-        sets : PairSets, optional
-            A pair that is twice in the same set counts once.
+        sets : callable, optional
+            Gives the set or sets of each pair; one that is twice in the same counts once.
+        n_sets : int
+            How many there are.
         scores : callable, optional
             Gives another score of each pair; it lies in `score_range`.
         score_range : (float, float), optional
         """
-
-    @property
-    @abstractmethod
-    def share_genuine(self) -> float:
-        """The share of genuine pairs."""
 
     def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
         """Return K-means of the images; methods fitted on the same dataset object share it."""
@@ -152,13 +143,9 @@ class Fitting(ABC):
         """Where heavy work is done."""
         return CPU if self.embeddings is None else self.embeddings.engine
 
-    def declared_embeddings(self) -> Embeddings:
-        """Return the embeddings; an error where the method did not declare to need them."""
-        return declared(self.embeddings, "embeddings")
-
     def vectors(self, like: Space | None = None) -> NDArray[np.float32]:
         """Return the vectors of `images`; an error where they are not of the space `like`."""
-        embeddings = self.declared_embeddings()
+        embeddings = declared(self.embeddings, "embeddings")
         if like is not None:
             like.check(embeddings)
         return embeddings.rows(self.images)
@@ -189,30 +176,17 @@ class Inputs(Fitting):
         """The similarity of each pair, shape (n_pairs,)."""
         return self.scores()
 
-    @property
-    def share_genuine(self) -> float:
-        """The share of genuine pairs."""
-        return float(self.genuine.mean())
-
     def samples(
         self,
         sets: PairSets | None = None,
+        n_sets: int = 0,
         scores: PairScores | None = None,
         score_range: tuple[float, float] | None = None,  # noqa: ARG002  (scores tell by themselves)
     ) -> Samples:
         """Return the labelled scores of each set, and of all pairs as last set."""
         values = self.score if scores is None else scores(self)
-        if sets is None:
-            return Samples.of(values, self.genuine, n_sets=0)
-        return Samples.of(values, self.genuine, *sets(self), n_sets=len(sets))
-
-    def declared_groups(self) -> Groups:
-        """Return the groups; an error where the method did not declare to need them."""
-        return declared(self.groups, "groups")
-
-    def declared_identity(self) -> NDArray[np.int32]:
-        """Return the identities; an error where the method did not declare to need them."""
-        return declared(self.identity, "identities")
+        codes = () if sets is None else sets(self)
+        return Samples.of(values, self.genuine, *codes, n_sets=n_sets)
 
     def positions(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return for the two images of each pair their positions in `images`."""
@@ -248,6 +222,7 @@ _IMAGES = 2**17
 _RowValues = tuple[NDArray[Any], NDArray[np.bool_]]
 
 
+@dataclass(eq=False)
 class ImageValues:
     """What a model computes of each image once, by row of the embeddings.
 
@@ -265,17 +240,14 @@ class ImageValues:
     dtype : numpy dtype
     """
 
-    def __init__(
-        self,
-        space: Space,
-        work: Callable[[NDArray[np.float32], Engine], NDArray[Any]],
-        dtype: Any,
-        width: int | None = None,
-    ) -> None:
-        self._space, self._work, self._dtype = space, work, dtype
-        self._shape = () if width is None else (width,)
-        # A model must not keep all the vectors alive that it was ever asked about.
-        self._values: WeakKeyDictionary[Embeddings, _RowValues] = WeakKeyDictionary()
+    space: Space
+    work: Callable[[NDArray[np.float32], Engine], NDArray[Any]]
+    dtype: Any
+    width: int | None = None
+    # A model must not keep all the vectors alive that it was ever asked about.
+    _values: WeakKeyDictionary[Embeddings, _RowValues] = field(
+        default_factory=WeakKeyDictionary, init=False
+    )
 
     def __getstate__(self) -> dict[str, Any]:
         # What was worked out stays with its embeddings: a copy in another process has others.
@@ -283,10 +255,6 @@ class ImageValues:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _values=WeakKeyDictionary())
-
-    def of(self, inputs: Inputs) -> NDArray[Any]:
-        """Return values by row; only those of the images of `inputs` are sure to be there."""
-        return self.at(inputs.declared_embeddings(), inputs.images)
 
     def at(self, embeddings: Embeddings, images: NDArray[np.intp]) -> NDArray[Any]:
         """Return values by row of `embeddings`; only those of `images` are sure to be there.
@@ -297,7 +265,7 @@ class ImageValues:
         new = images[~done[images]]
         for start in range(0, len(new), _IMAGES):
             rows = new[start : start + _IMAGES]
-            values[rows] = self._work(embeddings.rows(rows), embeddings.engine)
+            values[rows] = self.work(embeddings.rows(rows), embeddings.engine)
             done[rows] = True  # after the values: another thread may look
         return values
 
@@ -312,8 +280,9 @@ class ImageValues:
     def _of_embeddings(self, embeddings: Embeddings) -> _RowValues:
         values = self._values.get(embeddings)
         if values is None:
-            self._space.check(embeddings)
+            self.space.check(embeddings)
             n = len(embeddings)
-            new = np.empty((n, *self._shape), dtype=self._dtype), np.zeros(n, dtype=bool)
+            shape = (n,) if self.width is None else (n, self.width)
+            new = np.empty(shape, dtype=self.dtype), np.zeros(n, dtype=bool)
             values = self._values.setdefault(embeddings, new)  # another thread may have been first
         return values

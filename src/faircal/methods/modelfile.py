@@ -23,7 +23,7 @@ from faircal.calibrators import CALIBRATORS, Calibrator
 from faircal.calibrators.classes import CLASS_CALIBRATORS, ClassCalibrator
 from faircal.methods.base import Diagnostics, Method
 from faircal.methods.classifier import FairCalClassifier
-from faircal.model import SCHEMA, About, check_schema, one_line, own_arrays
+from faircal.model import SCHEMA, About, one_line
 
 #: Scores are within this of 0, and their range is no narrower, beside the scores or 1e-9.
 _WIDEST, _NARROWEST = 1e30, 1e-9
@@ -94,18 +94,10 @@ def read_model(path: str | Path) -> tuple[Method | FairCalClassifier, bytes]:
 
 def load_method(path: str | Path) -> Method:
     """Read the model file of a method; that of a classifier is one clear error."""
-    return _of_pairs(load_model(path), str(path))
-
-
-def decode_method(blob: bytes) -> Method:
-    """Rebuild a method from what `encode` gave."""
-    return _of_pairs(decode(blob), "model")
-
-
-def _of_pairs(model: Method | FairCalClassifier, where: str) -> Method:
+    model, _ = read_model(path)
     if isinstance(model, FairCalClassifier):
         raise ModelFileError(
-            f"{where}: expected a model of pairs, found one of a classifier; "
+            f"{path}: expected a model of pairs, found one of a classifier; "
             "use it with 'faircal classify'"
         )
     return model
@@ -116,25 +108,20 @@ def encode(model: Method | FairCalClassifier) -> bytes:
     if isinstance(model, FairCalClassifier):
         own, arrays = _classifier_parts(model)
     else:
-        own, arrays = _method_parts(model)
-    about = model.about_.header()
+        values, arrays = divided(model._get_state())
+        check_numbers(arrays)
+        parameters = model.get_params(deep=False).items()
+        own = {
+            "method": model.name,
+            "parameters": {key: _to_json(value) for key, value in parameters},
+            "score_range": list(model.score_range_),
+            "values": values,
+            "notes": model.diagnostics_.notes,
+            "figures": model.diagnostics_.figures,
+        }
+    about, more = model.about_.parts()
     header = {"faircal": __version__, "schema": SCHEMA, **own, "about": about}
-    return pack(header, {**arrays, **model.about_.arrays()})
-
-
-def _method_parts(model: Method) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what a method has in the header, and its arrays."""
-    values, arrays = divided(model._get_state())
-    check_numbers(arrays)
-    header = {
-        "method": model.name,
-        "parameters": {key: _to_json(value) for key, value in model.get_params(deep=False).items()},
-        "score_range": list(model.score_range_),
-        "values": values,
-        "notes": model.diagnostics_.notes,
-        "figures": model.diagnostics_.figures,
-    }
-    return header, arrays
+    return pack(header, {**arrays, **more})
 
 
 def _classifier_parts(
@@ -162,14 +149,22 @@ def decode(blob: bytes) -> Method | FairCalClassifier:
     is run, and memory stays within some forty times their length.
     """
     header, body = unpack(blob)
-    check_schema(header)
+    schema = header.get("schema", 0)
+    if type(schema) is not int or schema < 0:
+        raise ModelFileError("damaged: its schema is no number; copy or fit it again")
+    if schema > SCHEMA:
+        raise ModelFileError(
+            f"written by a newer faircal ({one_line(header.get('faircal', '?'), 20)}) in schema "
+            f"{one_line(schema, 20)}; this one ({__version__}) reads up to {SCHEMA}: upgrade"
+        )
     try:
         # A cast or a sum that can't be is an error here, not a warning somewhere.
         with np.errstate(all="raise", under="ignore"):
-            arrays = cut(header["arrays"], body)
-            if _CLASSIFIER in header:
-                return _decode_classifier(header, arrays)
-            return _decode_method(header, arrays)
+            about, arrays = About.restore(header.get("about"), cut(header["arrays"], body))
+            rebuild = _decode_classifier if _CLASSIFIER in header else _decode_method
+            model = rebuild(header, arrays)
+            model.about_ = about
+            return model
     except Exception as error:  # the file decides what goes wrong, and where
         raise ModelFileError(_why_not(header, error)) from error
 
@@ -177,14 +172,25 @@ def decode(blob: bytes) -> Method | FairCalClassifier:
 def _decode_method(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Method:
     from faircal.methods import make_method
 
-    own = own_arrays(arrays)
-    check_numbers(own)
+    check_numbers(arrays)
     parameters = {key: _from_json(value) for key, value in header["parameters"].items()}
     model = make_method(header["method"], **parameters)
-    model.score_range_ = _range(header["score_range"])
-    model.diagnostics_ = _diagnostics(header["notes"], header["figures"])
-    model.about_ = About.restore(header.get("about"), arrays)
-    model._set_state({**header["values"], **own})
+    low, high = map(float, header["score_range"])
+    reach = max(abs(low), abs(high))
+    if not (reach <= _WIDEST and high - low >= _NARROWEST * max(reach, _NARROWEST)):
+        raise DataError(
+            f"score_range: expected two numbers, the lower first; found {header['score_range']!r}"
+        )
+    model.score_range_ = low, high
+    notes, figures = header["notes"], header["figures"]
+    texts = isinstance(notes, list) and all(isinstance(text, str) for text in notes)
+    if not texts or not isinstance(figures, dict):
+        raise DataError("notes and figures: expected a list of texts, and numbers by name")
+    for key, value in figures.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _WIDEST:
+            raise DataError(f"figures: expected a number as {key}, found {value!r}")
+    model.diagnostics_ = Diagnostics(notes, figures)
+    model._set_state({**header["values"], **arrays})
     model.check_parameters()
     model._fitted = True
     return model
@@ -193,19 +199,17 @@ def _decode_method(header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 def _decode_classifier(
     header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 ) -> FairCalClassifier:
-    own = own_arrays(arrays)
-    check_numbers(own, _UNBOUNDED)
+    check_numbers(arrays, _UNBOUNDED)
     parameters = {key: _from_json(value) for key, value in header["parameters"].items()}
     if parameters["shrinkage"] != "cv":
         parameters["shrinkage"] = float(parameters["shrinkage"])
     model = FairCalClassifier(**{name: parameters[name] for name in _OF_CALIBRATION})
     model._check_parameters()
-    model._set_state(_classes(header["classes"]), own)
+    model._set_state(_classes(header["classes"]), arrays)
     names = header["feature_names"]
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise DataError("feature_names: expected a list of names")
     model.feature_names_ = tuple(names)
-    model.about_ = About.restore(header.get("about"), arrays)
     return model
 
 
@@ -216,10 +220,10 @@ def _classes(values: Any) -> NDArray[Any]:
         raise DataError("classes: expected a list of different names or numbers")
     if kinds == {str} and len(values) * max(map(len, values)) > _MOST_LETTERS:
         raise DataError("classes: expected names that are short enough to be kept side by side")
-    found = np.array(values)
-    if found.dtype.kind not in "biufU":
+    classes = np.array(values)
+    if classes.dtype.kind not in "biufU":
         raise DataError("classes: expected numbers of at most 64 bits")
-    return found
+    return classes
 
 
 def _why_not(header: Mapping[str, Any], error: Exception) -> str:
@@ -237,25 +241,6 @@ def _why_not(header: Mapping[str, Any], error: Exception) -> str:
         f"the model cannot be rebuilt ({one_line(error) or type(error).__name__}); it was written "
         f"by faircal {writer}, this is {__version__}: {remedy}"
     )
-
-
-def _range(value: Any) -> tuple[float, float]:
-    """Return the range of scores: two numbers, the higher one noticeably so."""
-    low, high = map(float, value)
-    reach = max(abs(low), abs(high))
-    if not (reach <= _WIDEST and high - low >= _NARROWEST * max(reach, _NARROWEST)):
-        raise DataError(f"score_range: expected two numbers, the lower first; found {value!r}")
-    return low, high
-
-
-def _diagnostics(notes: Any, figures: Any) -> Diagnostics:
-    told = isinstance(notes, list) and all(isinstance(text, str) for text in notes)
-    if not told or not isinstance(figures, dict):
-        raise DataError("notes and figures: expected a list of texts, and numbers by name")
-    for key, value in figures.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > _WIDEST:
-            raise DataError(f"figures: expected a number as {key}, found {value!r}")
-    return Diagnostics(list(notes), dict(figures))
 
 
 #: What each kind of calibrator is called in a header, its class and where it is registered.

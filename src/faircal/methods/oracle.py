@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from faircal._base.container import prefixed, unprefixed
-from faircal.calibrators import Calibrator
+from faircal.calibrators import Calibrator, make_calibrator
 from faircal.methods.base import Claims, Method, Needs, Output, check_count, check_names
-from faircal.methods.inputs import Fitting, GroupSets, Inputs
+from faircal.methods.inputs import Fitting, GroupSets, Inputs, declared
 from faircal.methods.set_calibrators import SetCalibrators
 
 
@@ -50,8 +50,9 @@ class Oracle(Method):
     def _fit(self, inputs: Fitting) -> None:
         self.groups_ = inputs.group_names
         # As FairCal, with the pairs within group g as calibration set S_g.
-        samples = inputs.samples(GroupSets(self.groups_))
-        self.calibrators_ = self._new_calibrators().fit(samples, inputs.engine)
+        samples = inputs.samples(GroupSets(self.groups_), len(self.groups_))
+        calibrator = make_calibrator(self.calibrator, inputs.score_range)
+        self.calibrators_ = SetCalibrators.fit(calibrator, samples, self.min_pairs, inputs.engine)
         on_global = [
             name for name, own in zip(self.groups_, self.calibrators_.own, strict=True) if not own
         ]
@@ -61,13 +62,10 @@ class Oracle(Method):
     def _apply(self, inputs: Inputs) -> Output:
         # c(x₁, x₂) = μ_g(s); a pair of group −1, unknown to the fit, gets the global map.
         (group,) = GroupSets(self.groups_)(inputs)
-        probability = self.calibrators_.predict(inputs.score, group)
+        (probability,) = self.calibrators_.predict(inputs.score, group)
         # Two groups are two people: the paper gives such pairs 0, whatever their score.
-        probability[inputs.declared_groups().cross] = 0.0
+        probability[declared(inputs.groups, "groups").cross] = 0.0
         return Output(probability, probability)
-
-    def _new_calibrators(self) -> SetCalibrators:
-        return SetCalibrators(self.calibrator, self.score_range_, self.min_pairs)
 
     def _get_state(self) -> dict[str, Any]:
         return {
@@ -79,5 +77,6 @@ class Oracle(Method):
     def _set_state(self, state: dict[str, Any]) -> None:
         (self.attribute_,) = check_names("attribute", [state["attribute"]])
         self.groups_ = check_names("groups", state["groups"])
-        self.calibrators_ = self._new_calibrators().set_state(unprefixed("bank", state))
+        calibrator = make_calibrator(self.calibrator, self.score_range_)
+        self.calibrators_ = SetCalibrators.restore(calibrator, unprefixed("bank", state))
         check_count("bank", self.calibrators_.own, len(self.groups_))

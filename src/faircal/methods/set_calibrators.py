@@ -7,11 +7,12 @@ one threshold gives every set the same false-positive rate, `threshold_shifts`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Self
+from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from faircal._base.errors import DataError
 from faircal.calibrators import (
@@ -31,70 +32,59 @@ _BLOCK = 1 << 14
 
 
 class SetCalibrators:
-    """One calibrator per set, and a global one for sets too small for their own.
+    """One calibrator per set, and a global one for sets without their own.
 
     Parameters
     ----------
-    calibrator : str or Calibrator
-        What to fit on each set.
-    score_range : (float, float)
-    min_pairs : int
-        A set with fewer pairs, or with one class only, uses the global calibrator.
+    own : ndarray of shape (n_sets,), bool
+        Which sets have a calibrator of their own.
+    fitted : list of Calibrator
+        Those, in the order of their sets.
+    fallback : Calibrator
+        The global one.
 
     Attributes
     ----------
-    own : ndarray of shape (n_sets,), bool
-        Which sets have a calibrator of their own.
+    maps : list of Calibrator
+        That of each set, be it the global one.
     """
 
     def __init__(
-        self, calibrator: str | Calibrator, score_range: tuple[float, float], min_pairs: int = 10
+        self, own: NDArray[np.bool_], fitted: list[Calibrator], fallback: Calibrator
     ) -> None:
-        self._new = partial(make_calibrator, calibrator, score_range)
-        self.min_pairs = min_pairs
-
-    def fit(self, samples: Samples, engine: Engine = CPU) -> Self:
-        """Fit a calibrator on each set, and the global one on the last set, that of all pairs."""
-        # Pairs of one class say nothing of how odds grow with the score: no map of their own.
-        genuine, mass = samples.totals()
-        both_classes = (genuine > 0) & (genuine < mass)
-        own = ((samples.sizes >= self.min_pairs) & both_classes)[:-1]
-        everybody = len(samples) - 1
-        # All maps in one call: the calibrators that can, fit many sets at once.
-        *fitted, fallback = self._new().fit_sets(samples, [*np.flatnonzero(own), everybody], engine)
-        return self._set(own, fitted, fallback)
-
-    def _set(self, own: NDArray[np.bool_], fitted: list[Calibrator], fallback: Calibrator) -> Self:
+        self.own, self.fallback = own, fallback
         following = iter(fitted)
-        self.maps: list[Calibrator | None] = [next(following) if mine else None for mine in own]
-        self.fallback = fallback
+        self.maps = [next(following) if mine else fallback for mine in own]
         self._table = None
         if isinstance(fallback, LogisticCalibrator):
             # Coefficients of all maps side by side, the global ones last, where −1 finds them:
             # a pair's map is then a column of numbers, and no loop over sets is needed.
-            rows = [(fallback if one is None else one).coefficients for one in [*self.maps, None]]
+            rows = [one.coefficients for one in (*self.maps, fallback)]
             self._table = np.ascontiguousarray(np.transpose(rows))
-        return self
 
-    @property
-    def own(self) -> NDArray[np.bool_]:
-        """Which sets have a calibrator of their own, shape (n_sets,)."""
-        return np.array([fitted is not None for fitted in self.maps], dtype=bool)
+    @classmethod
+    def fit(
+        cls, calibrator: Calibrator, samples: Samples, min_pairs: int = 10, engine: Engine = CPU
+    ) -> SetCalibrators:
+        """Fit a calibrator on each set, and the global one on the last set, that of all pairs.
 
-    def predict(self, score: Float64, which: NDArray[np.integer]) -> Float64:
-        """Return the probability of each score under the calibrator of its set.
-
-        A negative number in `which` asks for the global calibrator.
+        Parameters
+        ----------
+        calibrator : Calibrator
+            What to fit, itself left as it is.
+        samples : Samples
+        min_pairs : int
+            A set with fewer pairs, or with one class only, uses the global calibrator.
+        engine : Engine
         """
-        if self._table is None:
-            return self._predict_by_set(score, which)
-        probability = np.empty(len(score))
-
-        def work(part: slice) -> None:
-            (probability[part],) = self._looked_up(score[part], which[part])
-
-        each(work, len(score), _BLOCK)
-        return probability
+        # Pairs of one class say nothing of how odds grow with the score: no map of their own.
+        genuine, mass = samples.totals()
+        both_classes = (genuine > 0) & (genuine < mass)
+        own = ((samples.sizes >= min_pairs) & both_classes)[:-1]
+        # All maps in one call: the calibrators that can, fit many sets at once.
+        which = [*np.flatnonzero(own), len(own)]
+        *fitted, fallback = calibrator.fit_sets(samples, which, engine)
+        return cls(own, fitted, fallback)
 
     def mix(
         self,
@@ -116,96 +106,82 @@ class SetCalibrators:
         probability = np.empty(len(score))
 
         def work(part: slice) -> None:
-            self.mix_into(probability[part], score[part], k1[part], k2[part], sizes)
+            # The lower set first: the same sum to the last digit whichever image is on the left.
+            low, high = np.minimum(k1[part], k2[part]), np.maximum(k1[part], k2[part])
+            p1, p2 = self.predict(score[part], low, high)
+            n1, n2 = sizes.take(low), sizes.take(high)
+            theta = n1 / np.maximum(n1 + n2, 1)  # two sets without pairs: both maps are global
+            # θ (p₁ − p₂) + p₂ in place, and exactly p where both sets are the same.
+            p1 -= p2
+            p1 *= theta
+            np.clip(np.add(p1, p2, out=p1), 0.0, 1.0, out=probability[part])
 
-        if self.in_blocks:
-            each(work, len(score), _BLOCK)
-        else:
-            work(slice(0, len(score)))
+        # Other maps than logistic ones take all scores of a set at once.
+        each(work, len(score), max(len(score), 1) if self._table is None else _BLOCK)
         return probability
 
-    @property
-    def in_blocks(self) -> bool:
-        """Whether blocks within the cache are cheapest; other maps than logistic ones like many."""
-        return self._table is not None
+    def predict(self, score: Float64, *which: NDArray[np.integer]) -> list[Float64]:
+        """Return the probabilities of scores under the calibrators of sets.
 
-    def mix_into(
-        self,
-        out: Float64,
-        score: Float64,
-        k1: NDArray[np.integer],
-        k2: NDArray[np.integer],
-        sizes: NDArray[np.integer],
-    ) -> None:
-        """Write what `mix` gives into `out`, (n,), in this thread: for blocks within the cache."""
-        # The lower set first: the same sum to the last digit whichever image is on the left.
-        low, high = np.minimum(k1, k2), np.maximum(k1, k2)
-        if self._table is None:
-            p1, p2 = (self._predict_by_set(score, k) for k in (low, high))
-        else:
-            p1, p2 = self._looked_up(score, low, high)
-        n1, n2 = sizes.take(low), sizes.take(high)
-        theta = n1 / np.maximum(n1 + n2, 1)  # two sets without pairs: both maps are global
-        # θ (p₁ − p₂) + p₂ in place, and exactly p where both sets are the same.
-        p1 -= p2
-        p1 *= theta
-        np.clip(np.add(p1, p2, out=p1), 0.0, 1.0, out=out)
+        Parameters
+        ----------
+        score : ndarray of shape (n,)
+        *which : ndarray of int, shape (n,)
+            For each result the set of each score; a negative number asks for the global calibrator.
 
-    def _looked_up(self, score: Float64, *which: NDArray[np.integer]) -> list[Float64]:
-        """Return the probabilities under each choice of sets, given a logistic calibrator."""
-        table = np.asarray(self._table)
-        coefficients = [table.take(np.maximum(k, -1), axis=1) for k in which]
-        probabilities: list[Float64] = self.fallback.probabilities(score, *coefficients)
-        return probabilities
-
-    def _predict_by_set(self, score: Float64, which: NDArray[np.integer]) -> Float64:
-        """Return the probabilities, one call a set: pairs are sorted by the map they use."""
+        Returns
+        -------
+        probabilities : list of ndarray of shape (n,)
+        """
+        if isinstance(self.fallback, LogisticCalibrator) and self._table is not None:
+            coefficients = [self._table.take(np.maximum(k, -1), axis=1) for k in which]
+            return self.fallback.probabilities(score, *coefficients)
+        # One call a map, for all pairs that use it.
         map_of_set = np.where(np.append(self.own, False), np.arange(len(self.maps) + 1), -1)
-        use = map_of_set[np.maximum(which, -1)]
-        order = np.argsort(use, kind="stable")
-        ends = np.searchsorted(use[order], np.arange(-1, len(self.maps) + 1))
-        probability = np.empty(len(score))
-        for k, fitted in enumerate([self.fallback, *self.maps]):
-            rows = order[ends[k] : ends[k + 1]]
-            if fitted is not None and len(rows):
-                probability[rows] = fitted.predict(score[rows])
-        return probability
+        results = []
+        for k in which:
+            use = map_of_set[np.maximum(k, -1)]
+            order = np.argsort(use, kind="stable")
+            ends = np.searchsorted(use[order], np.arange(-1, len(self.maps) + 1))
+            probability = np.empty(len(score))
+            for i, fitted in enumerate([self.fallback, *self.maps]):
+                rows = order[ends[i] : ends[i + 1]]
+                if len(rows):
+                    probability[rows] = fitted.predict(score[rows])
+            results.append(probability)
+        return results
 
     def get_state(self) -> dict[str, Any]:
         """Return the fitted state as arrays: values of all maps in a row, with their lengths."""
         state: dict[str, Any] = {"own": self.own}
-        fitted = [self.fallback, *(m for m in self.maps if m is not None)]
+        fitted = [self.fallback, *compress(self.maps, self.own)]
         states = [calibrator.get_state() for calibrator in fitted]
         for key in states[0]:
             state[f"{key}_values"] = np.concatenate([np.atleast_1d(s[key]) for s in states])
             state[f"{key}_lengths"] = np.array([np.size(s[key]) for s in states], dtype=np.int64)
         return state
 
-    def set_state(self, state: dict[str, Any]) -> Self:
-        """Restore what `get_state` gave."""
+    @classmethod
+    def restore(cls, calibrator: Calibrator, state: dict[str, Any]) -> SetCalibrators:
+        """Return those whose state `get_state` gave; they are like `calibrator`."""
         own = state["own"].astype(bool)
         if own.ndim != 1:
             raise DataError(f"own: expected one entry for each set, found shape {own.shape}")
-        keys = [key.removesuffix("_values") for key in state if key.endswith("_values")]
-        for key in keys:
-            _check_lengths(key, state, 1 + int(own.sum()))
-        parts = {
-            key: np.split(state[f"{key}_values"], np.cumsum(state[f"{key}_lengths"])[:-1])
-            for key in keys
-        }
-        restored = [
-            self._new().set_state({key: parts[key][i] for key in keys})
-            for i in range(1 + own.sum())
-        ]
-        return self._set(own, restored[1:], restored[0])
-
-
-def _check_lengths(key: str, state: dict[str, Any], expected: int) -> None:
-    """Raise unless the values of all maps in a row are as many as their lengths say."""
-    values, lengths = state[f"{key}_values"], state[f"{key}_lengths"]
-    check_count(f"{key}_lengths", lengths, expected)
-    if np.ndim(values) != 1 or (lengths < 1).any() or lengths.sum() != len(values):
-        raise DataError(f"{key}_values: expected as many as their lengths say; fit it again")
+        n_maps = 1 + int(own.sum())
+        parts = {}
+        for key in (key.removesuffix("_values") for key in state if key.endswith("_values")):
+            values, lengths = state[f"{key}_values"], state[f"{key}_lengths"]
+            check_count(f"{key}_lengths", lengths, n_maps)
+            if np.ndim(values) != 1 or (lengths < 1).any() or lengths.sum() != len(values):
+                raise DataError(
+                    f"{key}_values: expected as many as their lengths say; fit it again"
+                )
+            parts[key] = np.split(values, np.cumsum(lengths)[:-1])
+        fallback, *fitted = (
+            clone(calibrator).set_state({key: of_maps[i] for key, of_maps in parts.items()})
+            for i in range(n_maps)
+        )
+        return cls(own, fitted, fallback)
 
 
 def threshold_shifts(samples: Samples, target_fpr: float, rule: ThresholdRule) -> Float64:
@@ -213,20 +189,17 @@ def threshold_shifts(samples: Samples, target_fpr: float, rule: ThresholdRule) -
 
     The last set of `samples`, that of all pairs, gives t_G.
     """
-
-    def threshold(k: int) -> float:
-        if not samples.sizes[k]:
-            return np.nan
+    thresholds: Float64 = np.full(len(samples), np.nan)
+    for k in np.flatnonzero(samples.sizes).tolist():
         sample = samples[k]
         genuine, imposter = (
             np.round(count).astype(np.int64)  # masses are sums of ones
             for count in (sample.genuine, sample.mass - sample.genuine)
         )
         ranking = Ranking.counted(sample.scores, genuine, imposter)
-        return find_threshold(ranking, target_fpr, rule=rule)
-
-    *of_sets, overall = map(threshold, range(len(samples)))
-    return np.array(of_sets) - overall
+        thresholds[k] = find_threshold(ranking, target_fpr, rule=rule)
+    shifts: Float64 = thresholds[:-1] - thresholds[-1]
+    return shifts
 
 
 @dataclass(frozen=True, eq=False)

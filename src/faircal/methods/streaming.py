@@ -30,7 +30,7 @@ class SetScores:
     ----------
     inputs : callable
         Makes of a part what the method may see of it.
-    sets, scores
+    sets, n_sets, scores
         As of `Fitting.samples`.
     edges : ndarray of float64, shape (n_bins,)
     """
@@ -39,12 +39,13 @@ class SetScores:
         self,
         inputs: Callable[[Dataset], Inputs],
         sets: PairSets | None,
+        n_sets: int,
         scores: PairScores | None,
         edges: NDArray[np.float64],
     ) -> None:
         self._inputs, self._sets, self._scores = inputs, sets, scores
-        self._n_sets = 0 if sets is None else len(sets)
-        self.counts = ScoreCounts.zeros(self._n_sets + 1, edges)
+        self._n_sets = n_sets
+        self.counts = ScoreCounts.zeros(n_sets + 1, edges)
 
     def add(self, part: Dataset) -> None:
         """Count a part."""
@@ -114,6 +115,7 @@ class CountedFitting(Fitting):
             images=summary.images if by_image else np.zeros(0, np.intp),
             embeddings=pairs.embeddings if by_image else None,
             group_names=group_names,
+            share_genuine=summary.genuine / summary.pairs,
             memo=Memo({}),
             job=job,
             pairs=pairs,
@@ -121,11 +123,6 @@ class CountedFitting(Fitting):
             inputs=inputs,
             kept=FitCheckpoint(job, {**what, **settings}),
         )
-
-    @property
-    def share_genuine(self) -> float:
-        """The share of genuine pairs."""
-        return self.summary.genuine / self.summary.pairs
 
     def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:
         """Return K-means of the images, kept in the checkpoint."""
@@ -135,6 +132,7 @@ class CountedFitting(Fitting):
     def samples(
         self,
         sets: PairSets | None = None,
+        n_sets: int = 0,
         scores: PairScores | None = None,
         score_range: tuple[float, float] | None = None,
     ) -> Samples:
@@ -142,7 +140,7 @@ class CountedFitting(Fitting):
         edges = fine_edges(*(score_range or self.score_range))
         label = f"pass {self.kept.stage + 1}"
         passed = self.pairs.reduce(
-            partial(SetScores, self.inputs, sets, scores, edges),
+            partial(SetScores, self.inputs, sets, n_sets, scores, edges),
             ("genuine",) if self.pairs.has_images else None,
             progress=lambda done, total: self.job.progress("scoring pairs", done, total, label),
             kept=self.kept,

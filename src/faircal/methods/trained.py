@@ -21,7 +21,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal.calibrators import Calibrator, make_calibrator
 from faircal.methods.base import Claims, Method, Needs, Output, check_names, check_truth
-from faircal.methods.inputs import Inputs, Space
+from faircal.methods.inputs import Inputs, Space, declared
 
 if TYPE_CHECKING:
     from faircal.methods.training.session import TrainingSession
@@ -103,7 +103,7 @@ class TrainedMethod(Method, Generic[R]):
         from faircal.compute.device import choose_device
         from faircal.methods.training.session import TrainingSession, describe, working_on
 
-        self.space_ = Space.of(inputs.declared_embeddings())
+        self.space_ = Space.of(declared(inputs.embeddings, "embeddings"))
         self.recipe_ = self.recipe()
         device = choose_device(self.device)
         how = self.random_state, inputs.job, self.mixed_precision

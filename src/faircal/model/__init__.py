@@ -9,8 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from faircal._base.container import prefixed, unprefixed
-from faircal._base.errors import DataError, ModelFileError
-from faircal._version import __version__
+from faircal._base.errors import DataError
 from faircal.model.operating_point import DEFAULT_POINT, OperatingPoint
 from faircal.model.population import Places, Population
 from faircal.model.provenance import Provenance
@@ -23,9 +22,7 @@ __all__ = [
     "Places",
     "Population",
     "Provenance",
-    "check_schema",
     "one_line",
-    "own_arrays",
 ]
 
 #: Of the header: 0 had no such entry, 1 says where a model is from (`About`).
@@ -52,56 +49,40 @@ class About:
     population: Population | None = None
     operating_point: OperatingPoint | None = None
 
-    def header(self) -> dict[str, Any]:
-        """Return what goes into the header of a model file, as JSON knows it."""
-        return {
-            "provenance": None if self.provenance is None else self.provenance.as_json(),
-            "operating_point": (
-                None if self.operating_point is None else self.operating_point.as_json()
-            ),
-            "population": None if self.population is None else self.population.values(),
+    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what goes into the header of a model file, as JSON knows it, and its arrays."""
+        provenance, point, population = self.provenance, self.operating_point, self.population
+        values, arrays = (None, {}) if population is None else population.parts()
+        header = {
+            "provenance": None if provenance is None else provenance.as_json(),
+            "operating_point": None if point is None else point.as_json(),
+            "population": values,
         }
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays of a model file that are not the model's own."""
-        if self.population is None:
-            return {}
-        return prefixed(_PREFIX, self.population.arrays())
+        return header, prefixed(_PREFIX, arrays)
 
     @classmethod
-    def restore(cls, header: Mapping[str, Any] | None, arrays: Mapping[str, NDArray[Any]]) -> About:
-        """Undo `header` and `arrays`; what earlier versions did not write is None."""
+    def restore(
+        cls, header: Mapping[str, Any] | None, arrays: Mapping[str, NDArray[Any]]
+    ) -> tuple[About, dict[str, NDArray[Any]]]:
+        """Undo `parts`; return the arrays of a model file that are the model's own, too.
+
+        What earlier versions did not write is None.
+        """
+        theirs = unprefixed(_PREFIX, arrays)
+        own = {key: value for key, value in arrays.items() if not key.startswith(f"{_PREFIX}.")}
         if header is None:
-            return cls()
+            return cls(), own
         provenance, point, values = (
             header[key] for key in ("provenance", "operating_point", "population")
         )
         if not all(part is None or isinstance(part, Mapping) for part in (point, values)):
             raise DataError("about: expected what 'faircal fit' and 'faircal threshold' write")
-        own = unprefixed(_PREFIX, arrays)
-        return cls(
+        about = cls(
             None if provenance is None else Provenance.from_json(provenance),
-            None if values is None else Population.restore(values, own),
+            None if values is None else Population.restore(values, theirs),
             None if point is None else OperatingPoint.from_json(point),
         )
-
-
-def own_arrays(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a model file that are the model's own."""
-    return {key: value for key, value in arrays.items() if not key.startswith(f"{_PREFIX}.")}
-
-
-def check_schema(header: Mapping[str, Any]) -> None:
-    """Raise where the header is of a version that is not known yet."""
-    schema = header.get("schema", 0)
-    if type(schema) is not int or schema < 0:
-        raise ModelFileError("damaged: its schema is no number; copy or fit it again")
-    if schema > SCHEMA:
-        writer = one_line(header.get("faircal", "?"), 20)
-        raise ModelFileError(
-            f"written by a newer faircal ({writer}) in schema {one_line(schema, 20)}; "
-            f"this one ({__version__}) reads up to {SCHEMA}: upgrade"
-        )
+        return about, own
 
 
 def one_line(text: object, most: int = 200) -> str:

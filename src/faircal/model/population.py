@@ -114,32 +114,28 @@ class Population:
         distance = np.sqrt(np.einsum("ij,ij->i", away, away))
         return Places(clusters, distance, distance > self.reach[clusters])
 
-    def values(self) -> dict[str, Any]:
-        """Return numbers and texts, for the header of a model file."""
-        return {"lots_of": self.counted_by, "people": self.people, "effects": dict(self.effects)}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return all arrays, by their names in a model file."""
-        return {_name_in_file(key): getattr(self, key) for key in _SHAPES}
+    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return numbers and texts for the header of a model file, and arrays by name there."""
+        values = {"lots_of": self.counted_by, "people": self.people, "effects": dict(self.effects)}
+        return values, {name: getattr(self, key) for name, (key, _, _) in _ARRAYS.items()}
 
     @classmethod
     def restore(cls, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Population:
-        """Undo `values` and `arrays`.
+        """Undo `parts`.
 
         Raises
         ------
         DataError
             Where arrays are missing, do not fit each other, or hold what cannot be.
         """
-        names = {_name_in_file(key): key for key in _SHAPES}
-        missing = [name for name in names if name not in arrays]
+        missing = [name for name in _ARRAYS if name not in arrays]
         if missing:
             raise DataError(f"population: expected an array {missing[0]}; fit the model again")
         sizes: dict[str, int] = {"2": 2}
-        for name, key in names.items():
-            _check(name, np.asarray(arrays[name]), *_SHAPES[key], sizes)
+        for name, (_, kind, shape) in _ARRAYS.items():
+            _check(name, np.asarray(arrays[name]), kind, shape, sizes)
         population = cls(
-            **{key: np.asarray(arrays[name]) for name, key in names.items()},
+            **{key: np.asarray(arrays[name]) for name, (key, _, _) in _ARRAYS.items()},
             counted_by=str(values.get("lots_of", "pairs")),
             people=int(values.get("people", 0)),
             effects={str(k): float(v) for k, v in dict(values.get("effects", {})).items()},
@@ -151,28 +147,24 @@ class Population:
         return population
 
 
-#: Kind and shape of each array; letters that are the same stand for the same size.
-_SHAPES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "centers": ("real", ("K", "d")),
-    "reach": ("real", ("K",)),
-    "score_edges": ("edges", ("B+1",)),
-    "genuine_counts": ("counts", ("B",)),
-    "imposter_counts": ("counts", ("B",)),
-    "region": ("counts", ("K",)),
-    "stratum": ("counts", ("R", "R")),
-    "ranked_edges": ("edges", ("H", "S-1")),
-    "ranked_counts": ("counts", ("2", "2", "S")),
-    "ranked_buckets": ("counts", ("2", "2", "G", "S")),
-    "place_buckets": ("counts", ("2", "G", "R")),
-    "place_pairs": ("counts", ("2", "2", "R", "R")),
-    "outside_buckets": ("counts", ("2", "G", "2")),
-    "outside_pairs": ("counts", ("2", "2", "2", "2")),
+#: What model files call each array, whose *buckets* have been *lots* there since schema 1; kind and
+#: shape, where letters that are the same stand for the same size.
+_ARRAYS: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "centers": ("centers", "real", ("K", "d")),
+    "reach": ("reach", "real", ("K",)),
+    "score_edges": ("score_edges", "edges", ("B+1",)),
+    "genuine_counts": ("genuine_counts", "counts", ("B",)),
+    "imposter_counts": ("imposter_counts", "counts", ("B",)),
+    "region": ("region", "counts", ("K",)),
+    "stratum": ("stratum", "counts", ("R", "R")),
+    "ranked_edges": ("ranked_edges", "edges", ("H", "S-1")),
+    "ranked_counts": ("ranked_counts", "counts", ("2", "2", "S")),
+    "ranked_lots": ("ranked_buckets", "counts", ("2", "2", "G", "S")),
+    "place_lots": ("place_buckets", "counts", ("2", "G", "R")),
+    "place_pairs": ("place_pairs", "counts", ("2", "2", "R", "R")),
+    "outside_lots": ("outside_buckets", "counts", ("2", "G", "2")),
+    "outside_pairs": ("outside_pairs", "counts", ("2", "2", "2", "2")),
 }
-
-
-def _name_in_file(key: str) -> str:
-    """Return what model files call an array: they have had *lots* of people since schema 1."""
-    return key.replace("_buckets", "_lots")
 
 
 def _check(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -60,36 +60,35 @@ class Provenance:
         names = {field.name for field in fields(cls)}
         if not isinstance(value, Mapping) or not names.issuperset(value):
             raise DataError("provenance: expected what 'faircal fit' writes")
-        wrong = [name for name, each in value.items() if not _CHECKS[name](each)]
+        wrong = [name for name, each in value.items() if not _is(_KINDS[name], each)]
         if wrong:
             raise DataError(f"provenance: {wrong[0]} is not what 'faircal fit' writes")
         return cls(**{**value, "limits": tuple(value.get("limits", ()))})
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_count(value: object) -> bool:
-    return type(value) is int and 0 <= value < 1 << 53
-
-
-def _is_counts(value: object) -> bool:
-    return isinstance(value, Mapping) and all(map(_is_count, value.values()))
-
-
-_CHECKS: dict[str, Callable[[Any], bool]] = {
-    "data": _is_text,
-    "data_sha256": _is_text,
-    "feature": _is_text,
-    "counts": lambda value: (
-        isinstance(value, Mapping)
-        and all(count is None or _is_count(count) for count in value.values())
-    ),
-    "groups": lambda value: isinstance(value, Mapping) and all(map(_is_counts, value.values())),
-    "simulated": lambda value: isinstance(value, bool),
-    "settings": lambda value: isinstance(value, Mapping),
-    "versions": lambda value: isinstance(value, Mapping) and all(map(_is_text, value.values())),
-    "intended_use": _is_text,
-    "limits": lambda value: isinstance(value, list) and all(map(_is_text, value)),
+#: What a file may say of each: a type, lists of one, mappings to one; None where it may be unknown.
+_KINDS: dict[str, Any] = {
+    "data": str,
+    "data_sha256": str,
+    "feature": str,
+    "counts": {str: (int, None)},
+    "groups": {str: {str: int}},
+    "simulated": bool,
+    "settings": {str: object},
+    "versions": {str: str},
+    "intended_use": str,
+    "limits": [str],
 }
+
+
+def _is(kind: Any, value: object) -> bool:
+    """Whether `value` is of a kind as `_KINDS` has them; whole numbers are counts."""
+    if isinstance(kind, dict):
+        return isinstance(value, Mapping) and all(_is(kind[str], each) for each in value.values())
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(_is(kind[0], each) for each in value)
+    if isinstance(kind, tuple):
+        return value is None or _is(kind[0], value)
+    if kind is int:
+        return type(value) is int and 0 <= value < 1 << 53
+    return isinstance(value, kind)

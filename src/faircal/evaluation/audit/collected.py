@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from faircal.data.types import unknown_note
 from faircal.evaluation.audit.pairs import ScoredPairs, check_points
 from faircal.evaluation.audit.result import Audit, audit_pairs, audit_rankings
 from faircal.methods import Method
-from faircal.methods.modelfile import decode_method, encode
+from faircal.methods.modelfile import decode, encode
 from faircal.metrics import probability_edges, score_edges
 from faircal.metrics.calibration import NLL_EPS
 from faircal.metrics.measures import RATES, Rankings, check_names
@@ -78,7 +78,7 @@ class AuditPlan:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         blob = state["model"]
-        vars(self).update(state, model=None if blob is None else decode_method(blob))
+        vars(self).update(state, model=None if blob is None else cast("Method", decode(blob)))
 
     @property
     def n_bins(self) -> int:

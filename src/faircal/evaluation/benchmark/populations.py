@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset
 from faircal.data.folds import people_of
-from faircal.methods import Needs
+from faircal.methods import Method
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,13 +158,15 @@ def shared_features(source: Dataset, target: Dataset, asked: Sequence[str] = ())
     return names
 
 
-def unserved(needs: Needs, source: Dataset, target: Dataset, attribute: str | None) -> str | None:
-    """Say what keeps a method with such `needs` from moving; None where nothing does."""
+def unserved(
+    method: type[Method], source: Dataset, target: Dataset, attribute: str | None
+) -> str | None:
+    """Say what keeps a method from moving; None where nothing does."""
     columns = attribute.split("+") if attribute else []
     missing = [name for name in columns if name not in source.images.attributes]
-    if needs.groups_to_fit and missing:
+    if method.needs.groups_to_fit and missing:
         return f"it needs groups to fit, and {source.where} has no column '{missing[0]}'"
-    return needs.missing(target, attribute, fitting=False)
+    return method.unusable_reason(target, attribute, fitting=False)
 
 
 #: Steps of the curve unless told, up to the pairs that are there.

@@ -254,7 +254,7 @@ def servable(
         here, method = calibration.select(feature), METHODS[name]
         missing = None
         if source is not None:
-            missing = unserved(method.needs, here, data.select(feature), attribute)
+            missing = unserved(method, here, data.select(feature), attribute)
         missing = missing or method.unusable_reason(here, attribute)
         if missing is not None:
             left_out.setdefault(name, missing)

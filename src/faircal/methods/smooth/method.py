@@ -121,7 +121,7 @@ class SmoothFairCal(Method):
             raise ParameterError(f"ridge: expected a number above 0 or None, found {ridge!r}")
 
     def _fit(self, inputs: Inputs) -> None:
-        self.space_ = Space.of(inputs.declared_embeddings())
+        self.space_ = Space.of(declared(inputs.embeddings, "embeddings"))
         # In an order of their own, so that the given one changes no digit.
         pairs, order = LabelledPairs.of(inputs)
         folds = declared(inputs.folds, "folds")
@@ -244,7 +244,8 @@ class SmoothFairCal(Method):
                 self.effects_,
                 ImageValues(self.space_, profiler, np.float64, width),
             )
-        return self._image_profiles[1].of(inputs)
+        embeddings = declared(inputs.embeddings, "embeddings")
+        return self._image_profiles[1].at(embeddings, inputs.images)
 
     def _get_state(self) -> dict[str, Any]:
         return {

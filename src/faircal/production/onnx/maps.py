@@ -94,8 +94,7 @@ def make_maps(graph: Graph, fitted: Sequence[Calibrator]) -> Maps:
 
 def set_maps(graph: Graph, calibrators: SetCalibrators) -> Maps:
     """Return the graph of the calibrators of sets, (n_sets + 1); the last is the global one."""
-    maps = [*calibrators.maps, None]
-    return make_maps(graph, [calibrators.fallback if one is None else one for one in maps])
+    return make_maps(graph, [*calibrators.maps, calibrators.fallback])
 
 
 @exports_maps(BetaCalibrator, TemperatureCalibrator, PlattCalibrator)

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
@@ -14,7 +14,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import atomic_path
 from faircal.data import Dataset
 from faircal.methods import Method
-from faircal.methods.modelfile import decode_method, encode
+from faircal.methods.modelfile import decode, encode
 from faircal.methods.prior import Shift
 from faircal.production.scoring import Adding, needed_columns, score_part
 from faircal.production.scoring.run import join_parts, rows_of
@@ -38,7 +38,7 @@ class _Scoring:
     shift: Shift | None
 
     def __call__(self) -> PartWork:
-        return self.of(decode_method(self.model))
+        return self.of(cast("Method", decode(self.model)))
 
     def of(self, model: Method) -> PartWork:
         adding = Adding.of(model, self.add) if self.add else None
