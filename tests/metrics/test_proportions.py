@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.metrics import mad, wilson
-from faircal.metrics.intervals.sufficient_data import trials_needed
+from faircal.metrics.intervals.sufficient_data import DataNeeded
 from faircal.metrics.proportions import effective_trials, gap_by_chance, joint_level
 
 
@@ -70,7 +70,7 @@ def test_refuses_a_level_outside(level):
     ],
 )
 def test_trials_needed(rate, needed):
-    assert trials_needed(rate) == needed
+    assert DataNeeded.of("fpr", rate).trials == needed
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.01, 0.02])
@@ -80,14 +80,15 @@ def test_the_rule_of_three(rate):
     def shown(n):
         return binomtest(0, n, rate, alternative="less").pvalue <= 0.05
 
-    assert shown(trials_needed(rate))
-    assert not shown(trials_needed(rate) * 98 // 100)
+    needed = DataNeeded.of("fpr", rate).trials
+    assert shown(needed)
+    assert not shown(needed * 98 // 100)
 
 
 @pytest.mark.parametrize("rate", [0, 1, 5, float("nan")])
 def test_refuses_a_rate_outside(rate):
     with pytest.raises(ParameterError, match="write 1 % as"):
-        trials_needed(rate)
+        DataNeeded.of("fpr", rate)
 
 
 def test_intervals_that_hold_at_once():

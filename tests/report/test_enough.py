@@ -9,11 +9,7 @@ import re
 import numpy as np
 import pytest
 
-from faircal.metrics.intervals.sufficient_data import (
-    insufficient_data_reason,
-    least_people,
-    people_needed,
-)
+from faircal.metrics.intervals.sufficient_data import DataNeeded, insufficient_data_reason
 from faircal.metrics.results import read_run, write_run
 from faircal.report.explorer import explorer
 from faircal.report.findings import effective_people
@@ -71,11 +67,11 @@ def run_once():
 
 
 class TestRule:
-    def test_people_are_those_of_the_planner(self):
+    def test_a_tpr_needs_what_an_fnr_does(self):
         for rate in (0.1, 0.01, 0.001):
-            assert least_people("fpr", rate) == people_needed(rate)
-            assert least_people("tpr", rate) == people_needed(rate, "fnr")
-        assert people_needed(0.01) <= 30
+            assert DataNeeded.of("tpr", rate) == DataNeeded.of("fnr", rate)
+        assert DataNeeded.of("fpr", 0.01).people <= 30
+        assert DataNeeded.of("ks", 0.01) == (300, 20)
 
     def test_pairs_come_first_and_unknown_people_decide_nothing(self):
         assert "pairs" in insufficient_data_reason("fpr", 5, 1.0)

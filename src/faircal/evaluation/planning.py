@@ -21,7 +21,7 @@ from faircal.metrics.intervals.planning import (
     plan,
     typical_dependence,
 )
-from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE, Metric, people_needed
+from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE, DataNeeded, Metric
 
 METRICS: tuple[Metric, ...] = ("fpr", "fnr")
 
@@ -58,7 +58,7 @@ class SamplePlan:
         else:
             notes = [f"{metric.upper()}: {of}: {source}" for metric, source in sources.items()]
         for each in self.plans:
-            least = people_needed(self.rate, each.metric)
+            least = DataNeeded.of(each.metric, self.rate).people
             if each.people < least:
                 notes.append(
                     f"{each.metric.upper()}: under {least} people a rate of {self.rate:g} is not"
@@ -77,7 +77,7 @@ class SamplePlan:
                     "half_width": each.half_width,
                     "people_all_groups": self.groups * each.people,
                     "pairs_all_groups": self.groups * each.pairs,
-                    "least_people": people_needed(self.rate, each.metric),
+                    "least_people": DataNeeded.of(each.metric, self.rate).people,
                     "error_correlation_same_people": both,
                     "error_correlation_one_person": one,
                     "correlations_from": alike.source,
@@ -165,14 +165,12 @@ def _measured(
         identified, scores = identified.part(rows), scores[rows]
     alike: dict[Metric, PairDependence] = {}
     for metric in METRICS:
-        rows, dyads, values = identified.imposter_rows, identified.imposter_dyads, scores
-        if metric == "fnr":
-            rows, dyads, values = identified.genuine_rows, identified.genuine_dyads, -scores
+        dyads, tail = identified.trials[metric], scores if metric == "fpr" else -scores
         if dyads.effective_people < FEWEST_PEOPLE:
             raise DataError(
                 f"{path}: expected at least {FEWEST_PEOPLE} people (effective) for the"
                 f" {metric.upper()}, found {dyads.effective_people:.0f}; use a larger pilot"
             )
         source = f"{path.name}, {dyads.people} people"
-        alike[metric] = PairDependence(Dependence.of(values[rows], dyads), source)
+        alike[metric] = PairDependence(Dependence.of(tail[dyads.rows], dyads), source)
     return alike

@@ -15,7 +15,7 @@ import numpy as np
 
 from faircal.evaluation.curves import Of, ScoreSource
 from faircal.metrics import Histogram, probability_edges
-from faircal.metrics.intervals.sufficient_data import FEWEST_TRIALS, least_people
+from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE, FEWEST_TRIALS, DataNeeded
 from faircal.metrics.proportions import joint_level
 from faircal.metrics.results import GLOBAL, Condition
 from faircal.report.findings import effective_people, main_condition
@@ -59,7 +59,7 @@ def explorer(store: ResultsFolder) -> dict[str, Any]:
                 views.setdefault((source.feature, source.attribute), []).append(source)
     return {
         "fewest": FEWEST_TRIALS,
-        "fewest_people": least_people("fpr"),
+        "fewest_people": FEWEST_PEOPLE,
         "views": [_View(store, found).data() for found in views.values()],
     }
 
@@ -176,7 +176,7 @@ class _View:
                 "start": _nearest(np.array(rates), self.rate),
                 "note": "",
                 "rates": rates,
-                "people": [least_people("fpr", rate) for rate in rates],
+                "people": [DataNeeded.of("fpr", rate).people for rate in rates],
                 "methods": [self._at_rates(source, rates) for source in self.sources],
             }
         }

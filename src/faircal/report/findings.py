@@ -12,11 +12,7 @@ from functools import cached_property
 
 from faircal.evaluation.curves import ScoreSource
 from faircal.metrics.intervals import worst_and_best
-from faircal.metrics.intervals.sufficient_data import (
-    CAUTION_PEOPLE,
-    effective_people_by_group,
-    people_by_group,
-)
+from faircal.metrics.intervals.sufficient_data import CAUTION_PEOPLE, ERROR_RATES, PeopleByGroup
 from faircal.metrics.results import ALL, GLOBAL, Condition, Result, ResultKey
 from faircal.report.cells import TableValue
 from faircal.report.store import LabelledResults, ResultsFolder, Variant
@@ -222,12 +218,12 @@ class VariantResults:
 
 def people(store: ResultsFolder, attribute: str) -> dict[str, int]:
     """Return the number of people of all pairs and of each group; empty where it is not known."""
-    return people_by_group(store.run, attribute)
+    return PeopleByGroup.of(store.run, attribute).people
 
 
 def effective_people(store: ResultsFolder, attribute: str, metric: str = "fpr") -> dict[str, float]:
     """Return the effective number of people of each group, as far as it is known."""
-    return effective_people_by_group(store.run, attribute, metric)
+    return PeopleByGroup.of(store.run, attribute).effective[ERROR_RATES.get(metric, "fpr")]
 
 
 def caution(store: ResultsFolder, attribute: str, group: str) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from faircal.evaluation.compare import REFERENCE
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, TRIALS, least_people
+from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, TRIALS, DataNeeded
 from faircal.metrics.results import GLOBAL, Condition, Result, ResultKey
 from faircal.report.cells import TableValue
 from faircal.report.changes import changes
@@ -151,7 +151,7 @@ def _sure(
         "people": counted.get(GLOBAL),
         "smallest": _least(names, counted),
         "fewest": _least(names, effective),
-        "least_people": least_people("fpr", 0.01),
+        "least_people": DataNeeded.of("fpr", 0.01).people,
     }
 
 

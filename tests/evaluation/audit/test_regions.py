@@ -116,7 +116,7 @@ def test_the_variance_counts_couples_of_pairs_that_share_people():
     for i, j in product(range(len(left)), repeat=2):
         shared = len({left[i], right[i]} & {left[j], right[j]})
         expected += weight[i] * weight[j] * (1.0 if i == j else {0: 0, 1: 0.1, 2: 0.4}[shared])
-    sums = _WeightSums.of(weight, Dyads.of(left, right))
+    sums = _WeightSums.of(weight, Dyads(left, right))
     assert sums.variance(np.array(0.4), np.array(0.1)) == pytest.approx(expected)
 
 

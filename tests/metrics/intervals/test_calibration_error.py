@@ -28,8 +28,8 @@ class TestCurve:
         identified = self.identified(rng)
         said = self.probabilities(rng, identified, 1.0)
         curve = BinnedCurve.of(said, identified, 50, rng)
-        assert curve.estimate("ks") == pytest.approx(ks(said, identified.genuine), rel=0.02)
-        assert curve.estimate("ece") == pytest.approx(ece(said, identified.genuine), rel=1e-9)
+        assert curve.estimates["ks"] == pytest.approx(ks(said, identified.genuine), rel=0.02)
+        assert curve.estimates["ece"] == pytest.approx(ece(said, identified.genuine), rel=1e-9)
 
     def test_noise_is_that_of_other_people(self):
         """Over draws, the curve varies as its noise says."""
@@ -56,9 +56,9 @@ class TestCurve:
         one = BinnedCurve.of(said, identified, 400, np.random.default_rng(1))
         two = BinnedCurve.of(said[order], turned, 400, np.random.default_rng(1))
         for metric in ("ks", "ece"):
-            assert one.estimate(metric) == pytest.approx(two.estimate(metric))
+            assert one.estimates[metric] == pytest.approx(two.estimates[metric])
             assert one.interval(metric, 0.95) == pytest.approx(two.interval(metric, 0.95), rel=1e-3)
-        assert one.estimate("ks") == pytest.approx(ks(said, identified.genuine))
+        assert one.estimates["ks"] == pytest.approx(ks(said, identified.genuine))
 
     def test_where_calibration_is_right_the_lower_end_is_0(self):
         missed = 0
@@ -79,7 +79,7 @@ class TestCurve:
         said = 0.5 + 0.01 * rng.random(len(identified.genuine))
         for metric in ("ks", "ece"):
             low, high = BinnedCurve.of(said, identified, 500, rng).interval(metric, 0.95)
-            found = BinnedCurve.of(said, identified, 2, rng).estimate(metric)
+            found = BinnedCurve.of(said, identified, 2, rng).estimates[metric]
             assert 0 < low < found < high < 2 * found
 
 
@@ -96,4 +96,4 @@ def test_a_genuine_pair_below_all_imposters_does_not_blow_up_the_upper_end(floor
     curve = BinnedCurve.of(said, identified, 400, np.random.default_rng(0))
     for metric in ("ks", "ece"):
         low, high = curve.interval(metric, 0.95)
-        assert 0 < low < curve.estimate(metric) < high < 2 * curve.estimate(metric)
+        assert 0 < low < curve.estimates[metric] < high < 2 * curve.estimates[metric]

@@ -22,7 +22,7 @@ def test_correlation_of_exceeding(rate, latent):
 
 def test_independent_pairs_have_none():
     rng = np.random.default_rng(0)
-    shared = Dyads.of(np.arange(4000) * 2, np.arange(4000) * 2 + 1)
+    shared = Dyads(np.arange(4000) * 2, np.arange(4000) * 2 + 1)
     found = Dependence.of(rng.normal(size=4000), shared)
     np.testing.assert_array_equal(found.design_effect([0.001, 0.1]), 1.0)
 
@@ -35,7 +35,7 @@ def test_variance_over_draws(draw, person, couple, rate):
     for seed in range(250):
         pairs = draw(seed, n=25, images=2, person=person, couple=couple)
         rates.append((pairs.scores >= level).mean())
-        found = Dependence.of(pairs.scores, Dyads.of(pairs.left, pairs.right))
+        found = Dependence.of(pairs.scores, Dyads(pairs.left, pairs.right))
         effects.append(float(found.design_effect(rate)))
     true = np.var(rates) / (rate * (1 - rate) / len(pairs.scores))
     assert np.mean(effects) == pytest.approx(true, rel=0.3)
@@ -45,13 +45,13 @@ def test_genuine_pairs_of_a_person_go_together():
     rng = np.random.default_rng(0)
     who = np.repeat(np.arange(400), 10)
     scores = np.repeat(rng.normal(size=400), 10)  # all of a person the same
-    found = Dependence.of(-scores, Dyads.of(who, who))
+    found = Dependence.of(-scores, Dyads(who, who))
     assert float(found.design_effect(0.1)) == pytest.approx(10, rel=0.05)
 
 
 def test_a_rate_and_what_is_left_of_it_are_as_sure(draw):
     pairs = draw(0)
-    found = Dependence.of(pairs.scores, Dyads.of(pairs.left, pairs.right))
+    found = Dependence.of(pairs.scores, Dyads(pairs.left, pairs.right))
     assert found.design_effect(0.02) == pytest.approx(float(found.design_effect(0.98)))
 
 
@@ -59,22 +59,22 @@ def test_few_people_make_most_of_it():
     """Where the errors are one person's, little is known of how they vary."""
     rng = np.random.default_rng(0)
     one, two = np.triu_indices(60, 1)
-    even = Dependence.of(rng.normal(size=len(one)), Dyads.of(one, two))
-    wolf = Dependence.of(rng.normal(size=len(one)) + 5.0 * (one == 0), Dyads.of(one, two))
+    even = Dependence.of(rng.normal(size=len(one)), Dyads(one, two))
+    wolf = Dependence.of(rng.normal(size=len(one)) + 5.0 * (one == 0), Dyads(one, two))
     assert wolf.degrees_of_freedom(0.01) < even.degrees_of_freedom(0.01) / 3
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_too_few_people(n):
     one, two = np.triu_indices(n, 1)
-    found = Dependence.of(np.zeros(len(one)), Dyads.of(one, two))
+    found = Dependence.of(np.zeros(len(one)), Dyads(one, two))
     assert float(found.design_effect(0.01)) == 1.0
     assert found.degrees_of_freedom(0.01) == 3.0
 
 
 def test_all_scores_the_same():
     one, two = np.triu_indices(10, 1)
-    found = Dependence.of(np.zeros(len(one)), Dyads.of(one, two))
+    found = Dependence.of(np.zeros(len(one)), Dyads(one, two))
     assert float(found.design_effect(0.01)) == 1.0
 
 
@@ -84,7 +84,8 @@ def test_rungs_are_used_from_the_rate_upwards_until_errors_suffice():
     rates = np.sort(rng.random(9))[::-1]
     weights = rng.exponential(12.0, 9)
     wanted = np.concatenate([rng.random(50), rates, rates / 0.7, [1e-9]])
-    found = ThresholdRungs(rates, weights).use(wanted)
+    ladder = ThresholdRungs(rates, weights, np.zeros((9, 1)), np.zeros(9))
+    found = ladder.use(wanted)
     for rate, use in zip(wanted, found, strict=True):
         above = [k for k in range(9) if rates[k] >= rate * 0.7] or [0]
         expected, left = np.zeros(9), 30.0
@@ -92,12 +93,12 @@ def test_rungs_are_used_from_the_rate_upwards_until_errors_suffice():
             expected[k] = min(weights[k], left)
             left -= expected[k]
         np.testing.assert_allclose(use, expected / expected.sum(), rtol=1e-14)
-        np.testing.assert_array_equal(ThresholdRungs(rates, weights).use(np.asarray(rate)), use)
+        np.testing.assert_array_equal(ladder.use(np.asarray(rate)), use)
 
 
 def test_scores_that_are_all_the_same_tell_no_correlation():
     genuine = np.arange(600) % 2 == 0
     found = AurocDependence.of(np.zeros(600), IdentifiedPairs.of(genuine, None))
     assert not len(found.rates)
-    assert float(found.correlation(0.3)) == 0.0
+    assert float(found.design_effect(0.3)) == 0.0
     assert found.degrees_of_freedom(0.3) == 3.0

@@ -71,7 +71,7 @@ def test_coverage_where_people_are_shared(draw, rate, n, images, person):
     for seed in range(200):
         pairs = draw(seed, n=n, images=images, person=person)
         counted = (pairs.scores >= level).mean()
-        found = Dependence.of(pairs.scores, Dyads.of(pairs.left, pairs.right))
+        found = Dependence.of(pairs.scores, Dyads(pairs.left, pairs.right))
         trials = len(pairs.scores)
         freedom = found.degrees_of_freedom(counted)
         low, high = rate_interval(counted, trials, found.design_effect, freedom=freedom)

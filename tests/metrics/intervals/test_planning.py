@@ -12,7 +12,7 @@ from faircal.metrics.intervals.dependence import Dependence
 from faircal.metrics.intervals.dyadic import Dyads
 from faircal.metrics.intervals.inversion import rate_interval
 from faircal.metrics.intervals.planning import PairDependence, expect, plan, typical_dependence
-from faircal.metrics.intervals.sufficient_data import people_needed
+from faircal.metrics.intervals.sufficient_data import DataNeeded
 
 
 def imposter_pairs(rng, people, images):
@@ -21,7 +21,7 @@ def imposter_pairs(rng, people, images):
     alike = rng.normal(size=people) * 0.1**0.5
     dyad = alike[one] + alike[other] + rng.normal(size=len(one)) * 0.3**0.5
     scores = dyad[:, None] + rng.normal(size=(len(one), images**2)) * 0.5**0.5
-    return scores.ravel(), Dyads.of(*(np.repeat(who, images**2) for who in (one, other)))
+    return scores.ravel(), Dyads(*(np.repeat(who, images**2) for who in (one, other)))
 
 
 def genuine_pairs(rng, people, images):
@@ -30,7 +30,7 @@ def genuine_pairs(rng, people, images):
     scores = rng.normal(size=people)[:, None] * 0.4**0.5
     scores = scores + rng.normal(size=(people, each)) * 0.6**0.5
     who = np.repeat(np.arange(people), each)
-    return scores.ravel(), Dyads.of(who, who)
+    return scores.ravel(), Dyads(who, who)
 
 
 @pytest.mark.parametrize(("draw", "metric"), [(imposter_pairs, "fpr"), (genuine_pairs, "fnr")])
@@ -68,9 +68,13 @@ def test_counts_of_a_design_are_those_of_its_pairs():
 
 
 def test_pairs_that_share_nothing_need_as_many_as_wilson_says():
-    nobody = Dyads.of(np.zeros(0, int), np.zeros(0, int))
+    nobody = Dyads(np.zeros(0, int), np.zeros(0, int))
     found = expect(
-        0.05, 100_000, "fnr", images=2, pilot=PairDependence(Dependence.none(nobody), "none")
+        0.05,
+        100_000,
+        "fnr",
+        images=2,
+        pilot=PairDependence(Dependence.of(np.zeros(0), nobody), "none"),
     )
     low, high = wilson(5000, 100_000)
     assert (found.low, found.high) == pytest.approx((float(low), float(high)), rel=1e-4)
@@ -94,10 +98,10 @@ def test_fewer_pairs_of_each_person_need_more_people():
 
 
 def test_the_least_people_for_one_percent_are_at_most_thirty():
-    assert people_needed(0.01) == 25
+    assert DataNeeded.of("fpr", 0.01).people == 25
     assert 25 * 24 / 2 >= 3 / 0.01 > 24 * 23 / 2
-    assert people_needed(0.01, "fnr") == 30
-    needed = [people_needed(rate) for rate in (0.3, 0.01, 0.003, 0.001, 1e-4)]
+    assert DataNeeded.of("fnr", 0.01).people == 30
+    needed = [DataNeeded.of("fpr", rate).people for rate in (0.3, 0.01, 0.003, 0.001, 1e-4)]
     assert needed == sorted(needed)
     assert needed[0] == 20
 
@@ -109,7 +113,7 @@ def test_the_least_people_for_one_percent_are_at_most_thirty():
         (lambda: plan(0.01, within=0.1, ratio=2), "either within"),
         (lambda: plan(0.01, within=-1), "either within"),
         (lambda: plan(0.01, within=1e-9), "people can give, found 1e-09; ask for a wider one"),
-        (lambda: people_needed(1.0), "rate: expected between 0 and 1, found 1"),
+        (lambda: DataNeeded.of("fpr", 1.0), "rate: expected between 0 and 1, found 1"),
         (lambda: expect(0.01, 2), "people: expected at least 3, found 2"),
         (lambda: expect(0.01, 20, images=1), "images: expected at least 2, found 1"),
         (lambda: expect(0.01, 20, level=95), "level: expected between 0 and 1, found 95"),

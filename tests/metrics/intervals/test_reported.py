@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from faircal.metrics import wilson
-from faircal.metrics.intervals import least_ratios, summarise, with_reasons, worst_and_best
+from faircal.metrics.intervals import as_reported, least_ratios, summarise, worst_and_best
 from faircal.metrics.results import Result
 
 POINT = "global_fpr=0.01"
@@ -25,7 +25,7 @@ def rate(group="F", value=0.05, trials=5000.0, effective=None, metric="fpr", con
 
 
 def reason(row, people=None):
-    return with_reasons([row], lambda *_: people)[0].withheld
+    return as_reported([row], people=lambda *_: people)[0].withheld
 
 
 class TestReasons:
@@ -57,7 +57,7 @@ class TestReasons:
         folds = [rate(trials=60.0)._replace(fold=fold, attribute="sex") for fold in "12"]
         assert reason(folds[0])
         known = {"sex": lambda group, metric: {"fpr": 40.0}[metric]}
-        *_, mean, std = summarise(with_reasons(folds, lambda *_: None), known.__getitem__)
+        *_, mean, std = summarise(as_reported(folds), known.__getitem__)
         assert (mean.trials, mean.people, mean.withheld) == (120, 40.0, "")
         assert math.isnan(std.low)
 

@@ -10,7 +10,7 @@ import pytest
 import faircal
 from faircal.evaluation.audit import ScoredPairs
 from faircal.metrics import wilson
-from faircal.metrics.intervals import Uncertainty, with_intervals
+from faircal.metrics.intervals import Uncertainty, as_reported
 from faircal.metrics.intervals.dyadic import replicates
 from faircal.metrics.intervals.reported import over_folds
 from faircal.metrics.measures import Rankings, at_threshold, measure
@@ -62,7 +62,7 @@ def test_people_make_rates_less_sure(pairs, found, sure):
     )  # fmt: skip
     assert alone.independent and not sure.independent
     key = "global", "", "fpr"
-    trials = sure.trials("global", "fpr")
+    trials = sure.sets["global"].identified.trials["fpr"].pairs
     assert alone.interval(*key) == pytest.approx(
         [float(end) for end in wilson(sure.values[key] * trials, trials)]
     )
@@ -107,7 +107,7 @@ def test_groups_of_few_people_have_no_interval():
 
 
 def test_all_rows(found, sure):
-    rows = with_intervals(found, sure, 0.9)
+    rows = as_reported(found, sure, level=0.9)
     assert [row.what for row in rows] == [each.what for each in found]
     for row in (row for row in rows if row.metric != "threshold"):
         rate = row.metric in ("fpr", "fnr", "tpr") and row.group != "all"
@@ -209,7 +209,7 @@ def test_a_given_threshold_is_not_moved(pairs, found):
 
 
 def test_one_fold_is_as_sure_as_it_was(found, sure):
-    for row in with_intervals(found, sure):
+    for row in as_reported(found, sure):
         if row.metric == "tpr" or (row.metric == "fpr" and row.value > 0.005):
             again = over_folds([row])
             if row.group != "all":

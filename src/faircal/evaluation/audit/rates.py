@@ -11,11 +11,11 @@ import numpy as np
 from faircal._base.errors import ParameterError
 from faircal.evaluation.audit.pairs import ScoredPairs
 from faircal.evaluation.audit.result import Audit
-from faircal.evaluation.thresholds.imposters import ImposterSet
 from faircal.metrics import wilson
 from faircal.metrics.disparity import cells
-from faircal.metrics.intervals import LEVEL, with_intervals, with_reasons
-from faircal.metrics.intervals.dyadic import FEWEST, IdentifiedPairs
+from faircal.metrics.intervals import LEVEL, as_reported
+from faircal.metrics.intervals.dependence import Dependence
+from faircal.metrics.intervals.dyadic import FEWEST, Dyads, Float64, IdentifiedPairs
 from faircal.metrics.intervals.sufficient_data import withheld_reason
 from faircal.metrics.measures import Rankings, at_threshold
 from faircal.metrics.results import ALL, Result
@@ -80,20 +80,18 @@ def rates_at(pairs: ScoredPairs, threshold: float, *, level: float = 0.95) -> li
     measures = at_threshold(rankings, threshold)
     uncertainty = pairs.uncertainty(measures)
     known = not uncertainty.independent
-    measured = with_reasons(
-        with_intervals(
-            (each for each in measures if each.metric in ("fpr", "fnr") and each.group != ALL),
-            uncertainty,
-            level,
-        ),
-        uncertainty.effective_people if known else lambda *_: None,
-    )
+    trials = {name: each.identified.trials for name, each in uncertainty.sets.items()}
     by_group: dict[str, dict[str, Result]] = {}
-    for each in measured:
+    for each in as_reported(
+        (each for each in measures if each.metric in ("fpr", "fnr") and each.group != ALL),
+        uncertainty,
+        lambda group, metric: trials[group][metric].effective_people if known else None,
+        level,
+    ):
         by_group.setdefault(each.group, {})[each.metric] = each
     rows = []
     for name, of in by_group.items():
-        sharing = uncertainty.sets[name].dyads("fpr")
+        sharing = trials[name]["fpr"]
         false, missed = of["fpr"], of["fnr"]
         rows.append(
             OperatingRates(
@@ -170,9 +168,9 @@ def imposter_matrix(pairs: ScoredPairs, audit: Audit) -> Iterator[MatrixRow]:
     for number, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
         rows = np.flatnonzero(cell == number)
         if len(rows):
-            known = None
+            dyads = None
             if identified is not None:
-                known = ImposterSet(score[rows], identified.left[rows], identified.right[rows])
+                dyads = Dyads(identified.left, identified.right, rows)
             names = groups.names[i], groups.names[j]
             for condition, threshold in points:
                 front = audit.feature, audit.attribute, condition, *names
@@ -181,9 +179,9 @@ def imposter_matrix(pairs: ScoredPairs, audit: Audit) -> Iterator[MatrixRow]:
                 ends = (
                     audit.interval("fpr", group=names[0], condition=condition)
                     if i == j
-                    else _interval(errors, len(rows), known)
+                    else _interval(errors, len(rows), score[rows], dyads)
                 )
-                effective = np.nan if known is None else known.sharing.effective_people
+                effective = np.nan if dyads is None else dyads.effective_people
                 few = withheld_reason(
                     Result(
                         condition=condition,
@@ -196,10 +194,12 @@ def imposter_matrix(pairs: ScoredPairs, audit: Audit) -> Iterator[MatrixRow]:
                 yield MatrixRow(*front, len(rows), errors, rate, *ends, effective, few)
 
 
-def _interval(errors: int, trials: int, known: ImposterSet | None) -> tuple[float, float]:
-    if known is None:
+def _interval(
+    errors: int, trials: int, scores: Float64, dyads: Dyads | None
+) -> tuple[float, float]:
+    if dyads is None:
         low, high = wilson(errors, trials, LEVEL)
         return float(low), float(high)
-    if known.sharing.people < FEWEST:
+    if dyads.people < FEWEST:
         return np.nan, np.nan
-    return known.interval(errors, LEVEL)
+    return Dependence.of(scores, dyads).interval(errors / trials, LEVEL)

@@ -277,17 +277,13 @@ class HalfOfPeople:
     @cached_property
     def _wrong(self) -> Float64:
         """Whether each imposter pair is accepted."""
-        return (self.score[self.identified.imposter_rows] >= self.threshold).astype(np.float64)
+        misses = self.identified.trials["fpr"].rows
+        return (self.score[misses] >= self.threshold).astype(np.float64)
 
     @cached_property
     def _dependence(self) -> Dependence:
-        return Dependence.of(
-            self.score[self.identified.imposter_rows], self.identified.imposter_dyads
-        )
-
-    @cached_property
-    def _imposters(self) -> IdentifiedPairs:
-        return self.identified.part(self.identified.imposter_rows)
+        imposters = self.identified.trials["fpr"]
+        return Dependence.of(self.score[imposters.rows], imposters)
 
     def test(
         self, inside: Bools, level: float = 0.95, *, intervals: bool = True
@@ -305,8 +301,7 @@ class HalfOfPeople:
         """
         # ½ for each image in the region: over the regions of a clustering every pair counts once.
         weight = (inside[self.left].astype(np.float64) + inside[self.right]) / 2
-        misses = self.identified.imposter_rows
-        of_imposters = weight[misses]
+        of_imposters = weight[self.identified.trials["fpr"].rows]
         each = self._weight_of_people(inside)
         fpr = self._rate(of_imposters)
         if _effective(each) < LEAST_PEOPLE:
@@ -326,10 +321,9 @@ class HalfOfPeople:
 
     def _weight_of_people(self, inside: Bools) -> Float64:
         """Return in how many imposter pairs each person comes with an image of the region."""
-        imposters = self._imposters
-        misses, n = self.identified.imposter_rows, self.identified.n_people
-        sides = ((self.left, imposters.left), (self.right, imposters.right))
-        counts = [np.bincount(who[inside[image[misses]]], None, n) for image, who in sides]
+        misses, n = self.identified.trials["fpr"].rows, self.identified.n_people
+        sides = ((self.left, self.identified.left), (self.right, self.identified.right))
+        counts = [np.bincount(who[misses][inside[image[misses]]], None, n) for image, who in sides]
         return np.asarray(counts[0] + counts[1], dtype=np.float64)
 
     # ------------------------------------------------------------------ false matches
@@ -350,8 +344,9 @@ class HalfOfPeople:
     def _interval(self, rate: float, weight: Float64, level: float) -> tuple[float, float]:
         """Return the interval of a region's rate; the region's own dependence, or all pairs'."""
         rows = np.flatnonzero(weight)
-        sharing = Dyads.of(self._imposters.left[rows], self._imposters.right[rows])
-        own = Dependence.of(self.score[self.identified.imposter_rows[rows]], sharing)
+        misses = self.identified.trials["fpr"].rows[rows]
+        sharing = Dyads(self.identified.left, self.identified.right, misses)
+        own = Dependence.of(self.score[misses], sharing)
         sums = _WeightSums.of(weight[rows] / weight.sum(), sharing)
         # Worked out once for many rates, not at each step of the search for the ends.
         wider = [
@@ -376,7 +371,7 @@ class HalfOfPeople:
         rate = float(self._wrong.mean())
         if not 0 < rate < 1:
             return 1.0
-        sums = _WeightSums.of(contrast, self.identified.imposter_dyads)
+        sums = _WeightSums.of(contrast, self.identified.trials["fpr"])
         trials = 1 / float(sums.variance(*self._dependence.correlations(rate)))
         count = min(trials * (rate + excess), trials)
         if count <= 0:
@@ -398,7 +393,7 @@ class HalfOfPeople:
         off = float(stdtrit(own.freedom, (1 + level) / 2)) * own.variance**0.5
         both = self.identified.spread(residuals - rest_residuals)
         p = min(2 * _tail(-abs(gap - rest), both.variance, both.freedom), 1.0)
-        hits = self.identified.genuine_rows
+        hits = self.identified.trials["fnr"].rows
         each = np.bincount(self.identified.left[hits], weight[hits]).astype(np.float64)
         if _effective(each) < LEAST_PEOPLE:
             p = _NAN

@@ -19,10 +19,10 @@ from faircal.metrics.intervals import (
     LEVEL,
     PAIR_WISE,
     Uncertainty,
+    as_reported,
     least_ratios,
-    with_intervals,
-    with_reasons,
 )
+from faircal.metrics.intervals.sufficient_data import ERROR_RATES
 from faircal.metrics.measures import RATES, Rankings, at_threshold, measure
 from faircal.metrics.results import GLOBAL, Result, as_table, find_result
 
@@ -88,10 +88,8 @@ class Audit:
             for each in self.measures
         ]
         if self.uncertainty is None:
-            rows = [_counted_interval(each) for each in named]
-        else:
-            rows = with_intervals(named, self.uncertainty)
-        rows = with_reasons(rows, self._people_behind)
+            named = [_counted_interval(each) for each in named]
+        rows = as_reported(named, self.uncertainty, self._people_behind)
         return [*rows, *least_ratios(rows)]
 
     def value(self, metric: str, *, group: str = GLOBAL, condition: str = "") -> float:
@@ -129,16 +127,17 @@ class Audit:
         """
         if self.uncertainty is None or self.uncertainty.independent:
             return None
-        return {g: self.uncertainty.effective_people(g, metric) for g in (GLOBAL, *self.groups)}
+        kind, sets = ERROR_RATES.get(metric, "fpr"), self.uncertainty.sets
+        return {g: sets[g].identified.trials[kind].effective_people for g in (GLOBAL, *self.groups)}
 
     def _people_behind(self, group: str, metric: str) -> float | None:
         if self.people is None:
             return None
         if self.uncertainty is None or self.uncertainty.independent:
             return float(self.people[group])
-        kind = "fnr" if metric in ("fnr", "tpr") else "fpr"
+        trials = self.uncertainty.sets[group].identified.trials[ERROR_RATES.get(metric, "fpr")]
         # Where a set has no such pairs, its people count as they are.
-        return self.uncertainty.effective_people(group, kind) or float(self.people[group])
+        return trials.effective_people or float(self.people[group])
 
     @property
     def table(self) -> pa.Table:
@@ -227,7 +226,10 @@ def audit_pairs(
     people = None
     if pairs.people is not None:
         n = len(pairs.people.names)
-        people = {name: each.identified.named(n) for name, each in uncertainty.sets.items()}
+        people = {
+            name: int(np.searchsorted(each.identified.people, n))
+            for name, each in uncertainty.sets.items()
+        }
     kind = PAIR_WISE if uncertainty.independent else BY_PEOPLE
     return replace(made, uncertainty=uncertainty, people=people, interval_kind=kind)
 

@@ -32,9 +32,8 @@ from faircal.evaluation.curves import (
 from faircal.methods import METHODS, ClusterMethod, Method, Output
 from faircal.metrics.intervals import (
     Uncertainty,
+    as_reported,
     replicated_values,
-    with_intervals,
-    with_reasons,
 )
 from faircal.metrics.measures import Rankings, condition, measure
 from faircal.metrics.results import (
@@ -81,14 +80,14 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
                 measured = _replace(measured, other, rate)
         of = source._replace(attribute=attribute or "")
         measured = [each._replace(seed=str(settings.seed), **of._asdict()) for each in measured]
+        uncertainty = None
         if main:
             curves += make_curves(rankings, of, test.score_range)
             given = settings.threshold_on == "calibration"
             uncertainty = _uncertainty(measured, fits.apply(method, test), test, attribute, given)
-            measured = with_intervals(measured, uncertainty)
             replicates += replicated_values(uncertainty, measured, of)
         # How many people are behind a value is known of all folds together.
-        results += with_reasons(measured, lambda *_: None)
+        results += as_reported(measured, uncertainty)
     facts: list[ClusterFact] = []
     members: list[tuple[str, str, float]] = []
     if main:

@@ -34,7 +34,7 @@ from faircal.evaluation.curves import CURVES
 from faircal.methods import METHODS
 from faircal.metrics.intervals import BY_PEOPLE, PAIR_WISE, PeopleBehind, least_ratios, summarise
 from faircal.metrics.intervals.dyadic import IdentifiedPairs
-from faircal.metrics.intervals.sufficient_data import effective_people_by_group
+from faircal.metrics.intervals.sufficient_data import ERROR_RATES, PeopleByGroup
 from faircal.metrics.proportions import gap_by_chance
 from faircal.metrics.results import (
     ALL,
@@ -278,10 +278,8 @@ def _collect(data: Dataset, plan: Plan, parts: Parts, record: Mapping[str, Any])
 
 def _people_behind(record: Mapping[str, Any], attribute: str) -> PeopleBehind:
     """Return the effective people behind the values of a group, of all folds together."""
-    by_metric = {
-        metric: effective_people_by_group(record, attribute, metric) for metric in ("fpr", "fnr")
-    }
-    return lambda group, metric: by_metric["fnr" if metric in ("fnr", "tpr") else "fpr"].get(group)
+    effective = PeopleByGroup.of(record, attribute).effective
+    return lambda group, metric: effective[ERROR_RATES.get(metric, "fpr")].get(group)
 
 
 def _chance_gaps(rows: Sequence[Result]) -> Iterator[Result]:
@@ -363,12 +361,13 @@ def _counted(
         parts = (np.flatnonzero(groups.pair == code) for code in range(len(groups.names)))
         identified |= zip(groups.names, map(everyone.part, parts), strict=True)
     return {
-        "people": {name: each.named(named) for name, each in identified.items()},
+        "people": {
+            name: int(np.searchsorted(each.people, named)) for name, each in identified.items()
+        },
         "effective_people": {
-            name: round(each.imposter_dyads.effective_people, 1)
-            for name, each in identified.items()
+            name: round(each.trials["fpr"].effective_people, 1) for name, each in identified.items()
         },
         "effective_people_genuine": {
-            name: round(each.genuine_dyads.effective_people, 1) for name, each in identified.items()
+            name: round(each.trials["fnr"].effective_people, 1) for name, each in identified.items()
         },
     }

@@ -340,13 +340,13 @@ def _mean_apart(rows: ClassRows, group: str, apart: Float64) -> tuple[float, flo
         means.append(float(part.mean()) if len(part) else math.nan)
         moved[rows.sets[name]] = (part - means[-1]) / (len(part) * len(names))
     mean = float(np.mean(means)) if means else math.nan
-    few = any(rows.identified[name].people < FEWEST for name in names)
+    few = any(len(rows.identified[name].people) < FEWEST for name in names)
     if few or (group == ALL and len(names) < 2):
         return mean, *UNDEFINED
     # Rows of no group move nothing; those of one group are its units alone.
     which = GLOBAL if group == ALL else group
-    half = rows.identified[which].spread(moved[rows.sets[which]]).half(LEVEL)
-    return mean, mean - half, mean + half
+    spread = rows.identified[which].spread(moved[rows.sets[which]])
+    return mean, *spread.interval(mean, LEVEL)
 
 
 # -------------------------------------------------------------------- the folder
@@ -398,7 +398,9 @@ def _record(audit: ClassAudit) -> dict[str, Any]:
     """Return what ``run.json`` says of the rows."""
     data, identified = audit.data, audit.data.identified
     unknown = data.count() - sum(data.count(name) for name in data.group_names)
-    units = None if data.identity is None else {name: of.people for name, of in identified.items()}
+    units = None
+    if data.identity is not None:
+        units = {name: len(of.people) for name, of in identified.items()}
     notes = []
     if audit.groups and unknown:
         notes.append(

@@ -160,7 +160,7 @@ class MethodMeasures:
     # ------------------------------------------------------------- of one group
 
     def _too_few(self, group: str) -> bool:
-        return self._rows.identified[group].people < FEWEST
+        return len(self._rows.identified[group].people) < FEWEST
 
     def _count(self, source: ScoreSource, group: str, ranking: Ranking) -> None:
         histogram = Histogram.of(ranking, probability_edges())
@@ -179,14 +179,14 @@ class MethodMeasures:
                 ends = (
                     self._accuracy(group, value, spread)
                     if metric == "accuracy"
-                    else spread.scaled(value, LEVEL)
+                    else spread.interval(value, LEVEL, loss=True)
                 )
                 self.ends[group, "", metric] = ends
                 self._moves[group, metric] = self._noise.of_sum(residuals, which, spread)
 
     def _accuracy(self, group: str, value: float, spread: PeopleVariance) -> Ends:
         """Return Wilson's interval with as many rows as the units' rows are worth."""
-        n, units = self._rows.count(group), self._rows.identified[group].people
+        n, units = self._rows.count(group), len(self._rows.identified[group].people)
         effect, freedom = 1.0, np.inf
         if units < n and 0 < value < 1:
             effect, freedom = max(spread.variance * n / (value * (1 - value)), 1.0), spread.freedom
@@ -207,11 +207,11 @@ class MethodMeasures:
             self.values[group, condition, names[kind]] = function(ranking)
         if self._too_few(group):
             return None, {}
-        curve = self._noise.curve(ranking, self._rows.identified[group].people)
+        curve = self._noise.curve(ranking, len(self._rows.identified[group].people))
         sizes = {}
         for kind, metric in names.items():
             key = group, condition, metric
-            value, binned = self.values[key], curve.estimate(kind)
+            value, binned = self.values[key], curve.estimates[kind]
             ratio = value / binned if binned > 0 else 1.0
             low, high = curve.interval(kind, LEVEL)
             self.ends[key] = low * ratio, min(high * ratio, 1.0)
@@ -265,8 +265,8 @@ class MethodMeasures:
             self.values[key] = value
             if not self._too_few(group):
                 identified = self._rows.identified[group]
-                half = identified.spread((part - value) / len(part)).half(level)
-                self.ends[key] = value - half, value + half
+                spread = identified.spread((part - value) / len(part))
+                self.ends[key] = spread.interval(value, level)
 
     # ------------------------------------------------------------- over groups
 

@@ -117,8 +117,9 @@ class ClassRows:
     def effective_units(self, group: str = GLOBAL) -> float:
         """Return how many units, each with equally many rows, would tell as much."""
         identified = self.identified[group]
-        alone = identified.people == len(identified.genuine)
-        return float(identified.people) if alone else identified.genuine_dyads.effective_people
+        if len(identified.people) == len(identified.genuine):  # each row is a unit
+            return float(len(identified.people))
+        return identified.trials["fnr"].effective_people
 
     @cached_property
     def mixed(self) -> bool:
@@ -126,7 +127,7 @@ class ClassRows:
         if self.groups is None or self.identity is None:
             return False
         once = len(np.unique(self.units[self.groups.codes != UNKNOWN]))
-        return sum(self.identified[name].people for name in self.groups.names) > once
+        return sum(len(self.identified[name].people) for name in self.groups.names) > once
 
     @cached_property
     def withheld(self) -> dict[str, str]:

@@ -25,9 +25,8 @@ from faircal.metrics.intervals.dyadic import Float64, IdentifiedPairs
 from faircal.metrics.intervals.sufficient_data import (
     FEWEST_PEOPLE,
     NOT_ENOUGH,
+    DataNeeded,
     insufficient_data_reason,
-    people_needed,
-    trials_needed,
 )
 from faircal.metrics.results import GLOBAL
 
@@ -138,7 +137,7 @@ class Guarantee:
 def imposters(scores: Float64, genuine: NDArray[np.bool_], people: Groups | None) -> ImposterSet:
     """Return the imposter pairs of all pairs; without people they are taken as independent."""
     identified = IdentifiedPairs.of(genuine, people)
-    rows = identified.imposter_rows
+    rows = np.flatnonzero(~genuine)
     if not len(rows):
         raise DataError("expected imposter pairs, found none; an FPR counts pairs of two people")
     return ImposterSet(scores[rows], identified.left[rows], identified.right[rows])
@@ -264,7 +263,7 @@ def requirement(
     it is what an audit needs to tell the rate.
     """
     sharing, pairs = each.sharing, len(each.scores)
-    people, trials = people_needed(fpr), trials_needed(fpr)
+    trials, people = DataNeeded.of("fpr", fpr)
     if sharing.people < FEWEST_PEOPLE:
         imposters = max(trials, math.ceil(pairs * people / max(sharing.people, 1)))
         return DataRequirement(name, people, people - sharing.people, imposters, imposters - pairs)

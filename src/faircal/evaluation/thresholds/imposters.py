@@ -24,7 +24,7 @@ from scipy.special import betainc, ndtri, stdtrit
 
 from faircal.metrics.intervals.dependence import Dependence
 from faircal.metrics.intervals.dyadic import Dyads, Float64
-from faircal.metrics.intervals.sufficient_data import people_needed
+from faircal.metrics.intervals.sufficient_data import DataNeeded
 
 _STEPS = 60  # of bisection: to the last bit
 
@@ -63,7 +63,7 @@ class ImposterSet:
     @cached_property
     def sharing(self) -> Dyads:
         """The pairs, by the people in them."""
-        return Dyads.of(self.left, self.right)
+        return Dyads(self.left, self.right)
 
     @cached_property
     def dependence(self) -> Dependence:
@@ -85,7 +85,7 @@ class ImposterSet:
         But it is then rarely made, and mostly to those whose pairs happen to look less alike than
         they are: of what is told, too much is wrong.
         """
-        return self.sharing.effective_people >= people_needed(rate)
+        return self.sharing.effective_people >= DataNeeded.of("fpr", rate).people
 
     def test(self, rate: float, risk: float) -> Callable[[float], bool]:
         """Return what tells of a number of errors whether it is too few for a true rate of `rate`.

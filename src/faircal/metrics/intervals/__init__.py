@@ -13,11 +13,10 @@ from faircal.metrics.intervals.reported import (
     LEVEL,
     PAIR_WISE,
     PeopleBehind,
+    as_reported,
     least_ratios,
     replicated_values,
     summarise,
-    with_intervals,
-    with_reasons,
     worst_and_best,
 )
 from faircal.metrics.intervals.uncertainty import Key, Uncertainty
@@ -29,11 +28,10 @@ __all__ = [
     "Key",
     "PeopleBehind",
     "Uncertainty",
+    "as_reported",
     "expect",
     "least_ratios",
     "replicated_values",
     "summarise",
-    "with_intervals",
-    "with_reasons",
     "worst_and_best",
 ]

@@ -9,9 +9,9 @@ down.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from faircal.metrics.intervals.dyadic import (
     PeopleVariance,
     unbiased,
 )
+from faircal.metrics.intervals.inversion import rate_interval
 
 #: Rates of wrong orders that imposters are raised to.
 _RUNGS = (0.32, 0.16, 0.08, 0.04, 0.02, 0.01)
@@ -38,8 +39,8 @@ _RUNGS = (0.32, 0.16, 0.08, 0.04, 0.02, 0.01)
 _SAMPLE = 5000
 
 
-@dataclass(frozen=True, eq=False)
-class AurocDependence:
+@dataclass(eq=False)
+class AurocDependence(ThresholdRungs):
     """Wrong orders of genuine and imposter pairs, at a ladder of rates.
 
     Two comparisons are dependent where they have a pair, two people or a person in common, on the
@@ -47,75 +48,79 @@ class AurocDependence:
 
     Parameters
     ----------
+    rates, weights, latent, freedom : ndarray
+        As of `ThresholdRungs`.
     spread : PeopleVariance
         How the AUROC itself varies with the people.
-    rates, weights, freedom : ndarray of float64, shape (n_rungs,)
-        As in `faircal.metrics.intervals.dependence.Dependence`.
+    comparisons : int
+        Of a genuine pair with an imposter pair.
     shares : ndarray of float64, shape (n_kinds,)
         What share of all couples of comparisons is of each kind.
-    latent : ndarray of float64, shape (n_rungs, n_kinds)
-        Correlation of their scores.
-    turned : bool
-        Whether all scores were turned around, since the AUROC is below ½.
     compensation : ndarray of float64, shape (n_rungs,)
         What part of the variance is left where a person's genuine pairs make up for his others.
+    turned : bool
+        Whether all scores were turned around, since the AUROC is below ½.
     """
 
     spread: PeopleVariance
-    rates: Float64
-    weights: Float64
-    freedom: Float64
+    comparisons: int
     shares: Float64
-    latent: Float64
     compensation: Float64
     turned: bool = False
 
     @classmethod
     def of(cls, score: Float64, identified: IdentifiedPairs) -> AurocDependence:
         """Compare the genuine pairs of `identified` with its imposter pairs."""
-        high = np.sort(score[identified.genuine_rows])
-        low = np.sort(score[identified.imposter_rows])
-        own = _compare(score, 0.0, high, low, identified)
+        trials = identified.trials
+        high, low = (np.sort(score[trials[metric].rows]) for metric in ("fnr", "fpr"))
+        own = _compare(score, None, high, low, identified)
         if own.rate > 0.5:  # worse than chance: the other way round it is better
             other = cls.of(-score, identified)
             spread = other.spread._replace(influence=-other.spread.influence)
             return replace(other, spread=spread, turned=True)
         raised = [rung for rung in _RUNGS if rung > 1.4 * own.rate]
-        rungs = [_compare(score, _shift(rung, high, low), high, low, identified) for rung in raised]
+        rungs = [_compare(score, rung, high, low, identified) for rung in raised]
         rungs = [rung for rung in (*rungs, own) if 0 < rung.rate < 0.5]
         rates = np.array([rung.rate for rung in rungs])
         correlations = np.array([rung.correlations for rung in rungs])
         correlations = correlations.reshape(-1, len(own.shares))
+        of_kinds = correlations @ own.shares
         # People whose imposter pairs score high often have high genuine scores: one makes up for
         # some of the other, which the kinds do not know.
-        of_kinds = correlations @ own.shares * rates * (1 - rates)
-        variance = np.array([rung.spread.variance for rung in rungs])
+        expected = of_kinds * rates * (1 - rates)
         latent = [latent_correlation(of_kind, rates) for of_kind in correlations.T]
+        variance = np.array([rung.spread.variance for rung in rungs])
         return cls(
-            own.spread,
             rates,
-            rates / np.maximum(correlations @ own.shares, 1e-12),
-            np.array([rung.spread.freedom for rung in rungs]),
-            own.shares,
+            rates / np.maximum(of_kinds, 1e-12),
             np.array(latent).T,
-            np.clip(variance / np.maximum(of_kinds, 1e-300), 0.3, 1.0),
+            np.array([rung.spread.freedom for rung in rungs]),
+            own.spread,
+            len(high) * len(low),
+            own.shares,
+            np.clip(variance / np.maximum(expected, 1e-300), 0.3, 1.0),
         )
 
-    def correlation(self, rate: npt.ArrayLike) -> Float64:
-        """Return the variance of a rate of wrong orders, over p (1 − p)."""
+    def interval(self, value: float, level: float) -> tuple[float, float]:
+        """Return the interval of an AUROC; NaN where there is not a wrong order to go by."""
+        wrong = value if self.turned else 1 - value
+        if not len(self.rates) or not 0 <= wrong < 0.5:
+            return math.nan, math.nan
+        low, high = rate_interval(
+            wrong,
+            self.comparisons,
+            self.design_effect,
+            level=level,
+            freedom=self.degrees_of_freedom(wrong),
+        )
+        return (low, high) if self.turned else (1 - high, 1 - low)
+
+    def design_effect(self, rate: npt.ArrayLike) -> Float64:
+        """Return by what factor sharing widens the variance of a rate of wrong orders."""
         at = np.clip(np.asarray(rate, np.float64), 1e-12, 0.5)
-        use = self._ladder.use(at)
+        use = self.use(at)
         of_kinds = binary_correlation(use @ self.latent, at[..., None]) @ self.shares
-        return np.asarray(of_kinds * (use @ self.compensation))
-
-    def degrees_of_freedom(self, rate: float) -> float:
-        """Return how well that is known, as degrees of freedom."""
-        at = np.asarray(min(max(rate, 1e-12), 0.5))
-        return max(float(self._ladder.use(at) @ self.freedom), 3.0)
-
-    @cached_property
-    def _ladder(self) -> ThresholdRungs:
-        return ThresholdRungs(self.rates, self.weights)
+        return np.asarray(self.comparisons * (of_kinds * (use @ self.compensation)))
 
 
 class _RaisedComparison(NamedTuple):
@@ -127,34 +132,32 @@ class _RaisedComparison(NamedTuple):
     correlations: Float64
 
 
-def _shift(rate: float, high: Float64, low: Float64) -> float:
-    """Return by how much to raise imposters for a rate of wrong orders, about."""
-    sample = [of[:: max(len(of) // _SAMPLE, 1)] for of in (high, low)]
-    bottom, top = 0.0, float(high[-1] - low[0])
-    for _ in range(30):
-        middle = (bottom + top) / 2
-        if _below(sample[1] + middle, sample[0]).mean() < 1 - rate:
-            top = middle
-        else:
-            bottom = middle
-    return (bottom + top) / 2
-
-
 def _compare(
-    score: Float64, raised: float, high: Float64, low: Float64, identified: IdentifiedPairs
+    score: Float64, rung: float | None, high: Float64, low: Float64, identified: IdentifiedPairs
 ) -> _RaisedComparison:
-    """Compare genuine pairs with imposters that are raised."""
+    """Compare genuine pairs with imposters, raised till about `rung` of the orders are wrong."""
+    raised = 0.0
+    if rung is not None:
+        sample = [of[:: max(len(of) // _SAMPLE, 1)] for of in (high, low)]
+        bottom, top = 0.0, float(high[-1] - low[0])
+        for _ in range(30):
+            middle = (bottom + top) / 2
+            if _below(sample[1] + middle, sample[0]).mean() < 1 - rung:
+                top = middle
+            else:
+                bottom = middle
+        raised = (bottom + top) / 2
     # The share of wrong orders of each genuine and of each imposter pair (DeLong's components).
-    own = 1 - _below(low + raised, score[identified.genuine_rows])
-    other = _below(high, score[identified.imposter_rows] + raised)
+    genuine, imposters = identified.trials["fnr"], identified.trials["fpr"]
+    own = 1 - _below(low + raised, score[genuine.rows])
+    other = _below(high, score[imposters.rows] + raised)
     rate = float(own.mean())
     own, other = own - rate, other - rate
-    kinds = [*_kinds(own, identified.genuine_dyads), *_kinds(other, identified.imposter_dyads)]
-    shares, covariances = np.array(kinds).T
+    shares, covariances = np.array([*_kinds(own, genuine), *_kinds(other, imposters)]).T
     each = max(rate * (1 - rate), 1e-300)
     moves = np.empty(len(score))
-    moves[identified.genuine_rows] = -own / len(own)
-    moves[identified.imposter_rows] = -other / len(other)
+    moves[genuine.rows] = -own / len(own)
+    moves[imposters.rows] = -other / len(other)
     return _RaisedComparison(
         rate, identified.spread(moves), shares, np.clip(covariances / each, 0, 0.999)
     )

@@ -7,9 +7,6 @@ absolute values, ten bins put together, add up to the ECE.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import ndtri, stdtrit
@@ -25,7 +22,6 @@ _ECE_BINS, _MORE_BINS = 10, 80
 _ROUNDS = 20
 
 
-@dataclass(frozen=True, eq=False)
 class BinnedCurve:
     """The bins of one set of pairs, and how they vary with the people.
 
@@ -35,16 +31,32 @@ class BinnedCurve:
         Sums of (probability − genuine) over the number of pairs.
     noise : ndarray of float64, shape (n_replicates, n_bins)
         Replicates of estimate minus truth.
+    bin_of : ndarray of int64, shape (n_pairs,)
+        The bin of each pair.
     tens : ndarray of int64, shape (n_bins,)
         Which bin of the ECE each is in.
     mass : ndarray of float64, shape (n_bins,)
         Probabilities of imposters, over the number of pairs.
+
+    Attributes
+    ----------
+    estimates : dict from ``"ks"`` and ``"ece"`` to float
+        The errors of the bins: nearly those of the pairs.
     """
 
-    bins: Float64
-    noise: Float64
-    tens: Int64
-    mass: Float64
+    def __init__(
+        self, bins: Float64, noise: Float64, bin_of: Int64, tens: Int64, mass: Float64
+    ) -> None:
+        self.bins, self.noise = bins, noise
+        self.bin_of, self.tens, self.mass = bin_of, tens, mass
+        gather = (tens[:, None] == np.unique(tens)).astype(np.float64)
+        #: What an error is the norm of, and the noise of that.
+        self._views = {
+            "ks": (np.cumsum(bins), np.cumsum(noise, axis=1)),
+            "ece": (bins @ gather, noise @ gather),
+        }
+        curve, gaps = (np.abs(self._views[metric][0]) for metric in ("ks", "ece"))
+        self.estimates = {"ks": float(curve.max()), "ece": float(gaps.sum())}
 
     @classmethod
     def of(
@@ -59,56 +71,41 @@ class BinnedCurve:
         bin_of, tens = cut(probability)
         values = (probability - identified.genuine) / n
         bins = np.bincount(bin_of, values, len(tens)).astype(np.float64)
-        noise = (
-            rng.standard_normal((replicates, len(bins)))
-            @ _root(_covariance(values, bin_of, bins, identified)).T
-        )
+        covariance = _covariance(values, bin_of, bins, identified)
+        squares, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+        root = np.asarray(vectors * np.sqrt(np.maximum(squares, 0)))  # by chance some are below 0
+        noise = rng.standard_normal((replicates, len(bins))) @ root.T
         # The degrees of freedom are those of the curve where it is largest.
         top = int(np.argmax(np.abs(np.cumsum(bins))))
         part = np.where(bin_of <= top, values, 0.0)
         freedom = identified.spread(part - part.mean()).freedom
         wide = student_over_normal(freedom) * _noise_factor(probability, identified)
         mass = np.bincount(bin_of, probability * ~identified.genuine, len(bins)) / n
-        return cls(bins, wide * noise, tens, mass)
-
-    @cached_property
-    def _views(self) -> dict[str, tuple[Float64, Float64]]:
-        gather = (self.tens[:, None] == np.unique(self.tens)).astype(np.float64)
-        return {
-            "ks": (np.cumsum(self.bins), np.cumsum(self.noise, axis=1)),
-            "ece": (self.bins @ gather, self.noise @ gather),
-        }
+        return cls(bins, wide * noise, bin_of, tens, mass)
 
     def size(self, metric: str, scale: float) -> Float64:
         """Return replicates of the error where the truth is `scale` times the estimate."""
         vector, noise = self._views[metric]
-        return _norm(metric, scale * vector + noise)
-
-    def estimate(self, metric: str) -> float:
-        """Return the error of the bins: nearly that of the pairs."""
-        return float(_norm(metric, self._views[metric][0]))
+        size = np.abs(scale * vector + noise)
+        return np.asarray(size.max(axis=-1) if metric == "ks" else size.sum(axis=-1))
 
     def interval(self, metric: str, level: float) -> tuple[float, float]:
-        """Return the interval of the error of the bins."""
-        vector, _ = self._views[metric]
-        low = lowest_scale(lambda scale: self.size(metric, scale), self.estimate(metric), level)
-        return low * self.estimate(metric), self._upper(
-            metric, vector, float(ndtri((1 + level) / 2))
-        )
+        """Return the interval of the error of the bins.
 
-    def _upper(self, metric: str, vector: Float64, z: float) -> float:
-        """Return the upper end: the largest that a sum of the bins reaches, up or down.
-
-        Each such sum has an upper end of its own, and the error is the largest of them. Upwards,
-        imposters have higher probabilities than in this sample, and the more of them there are, the
-        more their number varies, as that of errors does (Wilson).
+        The upper end is the largest that a sum of the bins reaches, up or down: each such sum has
+        an upper end of its own, and the error is the largest of them. Upwards, imposters have
+        higher probabilities than in this sample, and the more of them there are, the more their
+        number varies, as that of errors does (Wilson).
         """
-        covariance = np.cov(self._views[metric][1], rowvar=False).reshape(len(vector), -1)
+        (vector, noise), best = self._views[metric], self.estimates[metric]
+        low = best * lowest_scale(lambda scale: self.size(metric, scale), best, level)
+        z = float(ndtri((1 + level) / 2))
+        covariance = np.cov(noise, rowvar=False).reshape(len(vector), -1)
         if metric == "ks":
             error = z * np.sqrt(np.diag(covariance))
             upwards = vector + _reach(error, np.cumsum(self.mass), z)
-            return float(np.maximum(upwards, error - vector).max())
-        best, towards, mass = self.estimate(metric), vector, float(self.mass.sum())
+            return low, float(np.maximum(upwards, error - vector).max())
+        towards, mass = vector, float(self.mass.sum())
         for _ in range(_ROUNDS):
             signs = np.where(towards >= 0, 1.0, -1.0)
             size = float(np.sqrt(signs @ covariance @ signs))
@@ -116,7 +113,7 @@ class BinnedCurve:
                 break
             best = max(best, float(signs @ vector + _reach(np.array(z * size), np.array(mass), z)))
             towards = vector + z * (covariance @ signs) / size
-        return best
+        return low, best
 
 
 def student_over_normal(freedom: float) -> float:
@@ -137,34 +134,24 @@ def _reach(error: Float64, mass: Float64, z: float) -> Float64:
 
 
 def cut(probability: Float64) -> tuple[Int64, Int64]:
-    """Return the bin of each pair, and for each bin which one of the ECE it is in."""
-    order = np.argsort(probability, kind="stable")
-    cuts, tens = _cuts(probability[order])
-    bin_of = np.empty(len(order), np.int64)
-    bin_of[order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
-    return bin_of, tens
+    """Return the bin of each pair, and for each bin which one of the ECE it is in.
 
-
-def _cuts(probability: Float64) -> tuple[Int64, Int64]:
-    """Cut sorted probabilities: where those of the ECE are, and where outcomes are uncertain.
-
-    Of most pairs the outcome is clear: the curve moves where probabilities are neither 0 nor 1.
+    Bins end where those of the ECE do, and where outcomes are uncertain: of most pairs the outcome
+    is clear, and the curve moves where probabilities are neither 0 nor 1.
     """
-    n = len(probability)
+    order, n = np.argsort(probability, kind="stable"), len(probability)
+    ascending = probability[order]
     tens = mass_cuts(n, _ECE_BINS)
-    doubt = np.cumsum(probability * (1 - probability) + 1e-3 / n)
+    doubt = np.cumsum(ascending * (1 - ascending) + 1e-3 / n)
     fine = np.searchsorted(doubt, np.linspace(0, doubt[-1], _MORE_BINS + 1)[1:-1]) + 1
     # Equal probabilities stay together, or the order of the rows would matter.
-    ends = np.append(np.flatnonzero(np.diff(probability) > 0) + 1, n)
+    ends = np.append(np.flatnonzero(np.diff(ascending) > 0) + 1, n)
     rounded = ends[np.searchsorted(ends, np.unique(np.concatenate([tens, fine]))[1:])]
     cuts = np.unique(np.append(0, rounded))
     tens = np.unique(np.append(0, ends[np.searchsorted(ends, tens[1:])]))
-    return cuts, np.searchsorted(tens, cuts[:-1], side="right") - 1
-
-
-def _norm(metric: str, curve: Float64) -> Float64:
-    size = np.abs(curve)
-    return np.asarray(size.max(axis=-1) if metric == "ks" else size.sum(axis=-1))
+    bin_of = np.empty(n, np.int64)
+    bin_of[order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
+    return bin_of, np.searchsorted(tens, cuts[:-1], side="right") - 1
 
 
 def _covariance(
@@ -172,8 +159,8 @@ def _covariance(
 ) -> Float64:
     """Return the covariance of the bins over people."""
     each = 1 / len(values)
-    genuine, imposters = identified.genuine_rows, identified.imposter_rows
-    width = len(bins)
+    dyads, width = identified.trials["fpr"], len(bins)
+    genuine, imposters = identified.trials["fnr"].rows, dyads.rows
 
     def summed(rows: list[Int64], who: list[Int64]) -> Float64:
         """Return the products of what units have in two bins, less what a mean unit has."""
@@ -191,12 +178,13 @@ def _covariance(
     people = [left[genuine], left[imposters], right[imposters]]
     persons = summed([genuine, imposters, imposters], people)
     if not len(imposters):
-        return persons * unbiased(identified.people, alone=True)
-    dyads = identified.imposter_dyads
+        return persons * unbiased(len(identified.people), alone=True)
     dyad_of = np.empty(len(imposters), np.int64)
     dyad_of[dyads.order] = np.repeat(np.arange(len(dyads.starts)), dyads.sizes.astype(np.int64))
     # As in `IdentifiedPairs.spread`: a dyad is counted with both of its people.
-    return (persons - summed([imposters], [dyad_of])) * unbiased(identified.people, alone=False)
+    return (persons - summed([imposters], [dyad_of])) * unbiased(
+        len(identified.people), alone=False
+    )
 
 
 def _noise_factor(probability: Float64, identified: IdentifiedPairs) -> float:
@@ -205,7 +193,8 @@ def _noise_factor(probability: Float64, identified: IdentifiedPairs) -> float:
     Most of it comes from the few imposters with high probabilities. How their number varies with
     the people is better known from the ladder of rates than from their few.
     """
-    imposters = probability[identified.imposter_rows]
+    dyads = identified.trials["fpr"]
+    imposters = probability[dyads.rows]
     doubt = imposters * (1 - imposters)
     order = np.argsort(-imposters, kind="stable")
     if not doubt.sum() > 0:
@@ -216,13 +205,7 @@ def _noise_factor(probability: Float64, identified: IdentifiedPairs) -> float:
     if not 0 < p < 0.5:
         return 1.0
     residuals = np.zeros(len(probability))
-    residuals[identified.imposter_rows] = (above - p) / len(imposters)
+    residuals[dyads.rows] = (above - p) / len(imposters)
     counted = identified.spread(residuals).variance
-    expected = Dependence.of(imposters, identified.imposter_dyads).variance(p)
+    expected = Dependence.of(imposters, dyads).variance(p)
     return float(np.sqrt(np.clip(expected / counted, 0.25, 4.0))) if counted > 0 else 1.0
-
-
-def _root(covariance: Float64) -> Float64:
-    """Return a square root of a covariance; what chance made negative is 0."""
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))

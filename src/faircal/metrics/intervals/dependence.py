@@ -12,7 +12,6 @@ scores: the correlation of the scores themselves (tetrachoric correlation; Pears
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -31,35 +30,77 @@ _SUFFICIENT_ERRORS = 30.0
 _LATENT = np.concatenate([np.linspace(0, 0.9, 91), 1 - 0.1 * 0.6 ** np.arange(1, 16)])
 
 
-@dataclass(frozen=True, eq=False)
-class Dependence:
-    """Correlations of the scores of pairs that share people, at a ladder of rates.
+@dataclass(eq=False)
+class ThresholdRungs:
+    """Correlations of scores, estimated at a ladder of rates.
+
+    For a rate those rungs count that are from it upwards, till errors suffice.
 
     Parameters
     ----------
-    dyads : Dyads
-    rates : ndarray of float64, shape (n_rungs,)
-        Descending: the rates at which correlations were estimated.
-    both, one : ndarray of float64, shape (n_rungs,)
-        Correlation of the scores of two pairs of the same two people, and of two pairs with one
-        person in common.
-    weights : ndarray of float64, shape (n_rungs,)
-        Effective errors at each rung.
+    rates, weights : ndarray of float64, shape (n_rungs,)
+        Rates, descending, and the effective errors at each.
+    latent : ndarray of float64, shape (n_rungs, n_kinds)
+        Correlation of the scores of two pairs that share people, by what they share.
     freedom : ndarray of float64, shape (n_rungs,)
         Degrees of freedom of the variance at each rung: the fewer people make most of it, the
         fewer.
+
+    Examples
+    --------
+    >>> latent, freedom = np.array([[0.4], [0.4], [0.1]]), np.array([60.0, 30.0, 5.0])
+    >>> rates, errors = np.array([0.1, 0.01, 0.001]), np.array([60.0, 20.0, 3.0])
+    >>> ladder = ThresholdRungs(rates, errors, latent, freedom)
+    >>> ladder.use(np.array(0.01)), ladder.degrees_of_freedom(0.01)
+    (array([0.33333333, 0.66666667, 0.        ]), 40.0)
+    """
+
+    rates: Float64
+    weights: Float64
+    latent: Float64
+    freedom: Float64
+
+    def __post_init__(self) -> None:
+        # Weights of the rungs, by the lowest that counts; a row also where there are none.
+        n = len(self.rates)
+        uses = np.zeros((max(n, 1), n))
+        for lowest in range(n):
+            left = _SUFFICIENT_ERRORS
+            for k in range(lowest, -1, -1):
+                uses[lowest, k] = min(self.weights[k], left)
+                left -= uses[lowest, k]
+        self._uses = uses / uses.sum(axis=1, keepdims=True)
+
+    def use(self, rate: Float64) -> Float64:
+        """Return the weight of each rung for rates of any shape: that shape and (n_rungs,)."""
+        # Rungs halve: those from 0.7 ≈ 1/√2 of the rate on are nearest on the scale of logs.
+        above = np.searchsorted(-self.rates, -0.7 * rate, side="right")
+        return np.asarray(self._uses[np.maximum(above - 1, 0)])
+
+    def degrees_of_freedom(self, rate: float) -> float:
+        """Return how well a variance at a rate is known, as degrees of freedom; at least 3."""
+        return max(float(self.use(np.asarray(min(rate, 1 - rate))) @ self.freedom), 3.0)
+
+
+@dataclass(eq=False)
+class Dependence(ThresholdRungs):
+    """How alike pairs of one class decide that share people; build it with `Dependence.of`.
+
+    Parameters
+    ----------
+    rates, weights, latent, freedom : ndarray
+        As of `ThresholdRungs`; the kinds are two pairs of the same two people, and two pairs with
+        one person in common.
+    dyads : Dyads
     """
 
     dyads: Dyads
-    rates: Float64
-    both: Float64
-    one: Float64
-    weights: Float64
-    freedom: Float64
 
     @classmethod
     def of(cls, scores: Float64, dyads: Dyads) -> Dependence:
         """Estimate correlations of the upper tail of `scores`; pass −scores for the lower one.
+
+        Where there are too few people they cannot be estimated, and are taken as none.
 
         Parameters
         ----------
@@ -68,9 +109,7 @@ class Dependence:
         """
         n = dyads.pairs
         rungs: list[tuple[float, float, float, float]] = []
-        if dyads.people < FEWEST:
-            return cls.none(dyads)
-        for rate in _RUNGS[_RUNGS * n >= 2]:
+        for rate in _RUNGS[_RUNGS * n >= 2] if dyads.people >= FEWEST else ():
             cut = np.partition(scores, n - int(np.ceil(rate * n)))[n - int(np.ceil(rate * n))]
             errors = scores >= cut
             p = float(errors.mean())
@@ -78,33 +117,21 @@ class Dependence:
             rare = min(p, 1 - p)
             if rare > 0 and (not rungs or rare < rungs[-1][0]):
                 rungs.append((rare, *_correlations(errors, p, dyads)))
-        if not rungs:
-            return cls.none(dyads)
-        rates, both, one, freedom = (np.array(column) for column in zip(*rungs, strict=True))
-        weights = rates * n / _design_effect(dyads, both, one)
-        return cls(
-            dyads,
-            rates,
-            latent_correlation(both, rates),
-            latent_correlation(one, rates),
-            weights,
-            freedom,
-        )
-
-    @classmethod
-    def none(cls, dyads: Dyads) -> Dependence:
-        """Return that of pairs whose correlations cannot be estimated: taken as none."""
-        empty = np.zeros(0)
-        return cls(dyads, empty, empty, empty, empty, empty)
+        rates, both, one, freedom = np.reshape(rungs, (-1, 4)).T.copy()
+        couples = dyads.same_dyad * both + dyads.one_person * one
+        weights = rates * n / (1 + couples / max(n, 1))
+        latent = [latent_correlation(of_kind, rates) for of_kind in (both, one)]
+        return cls(rates, weights, np.stack(latent, axis=1), freedom, dyads)
 
     def design_effect(self, rate: npt.ArrayLike) -> Float64:
         """Return by what factor sharing people widens the variance of a rate; at least 1."""
-        return _design_effect(self.dyads, *self.correlations(rate))
+        both, one = self.correlations(rate)
+        couples = self.dyads.same_dyad * both + self.dyads.one_person * one
+        return np.asarray(1 + couples / max(self.dyads.pairs, 1))
 
     def variance(self, rate: float) -> float:
         """Return the variance of a counted rate whose true value is `rate`."""
-        pairs = self.dyads.pairs
-        return rate * (1 - rate) / pairs * float(self.design_effect(rate))
+        return rate * (1 - rate) / self.dyads.pairs * float(self.design_effect(rate))
 
     def interval(self, rate: float, level: float, *, wider: float = 1.0) -> tuple[float, float]:
         """Return the interval of a counted rate; people make its variance, or it is `wider`."""
@@ -125,62 +152,8 @@ class Dependence:
         if not len(self.rates):
             return np.zeros(at.shape), np.zeros(at.shape)
         low = np.minimum(at, 1 - at)
-        latent = self._ladder.use(low) @ self._latent
-        of_errors = binary_correlation(latent, low[..., None])
+        of_errors = binary_correlation(self.use(low) @ self.latent, low[..., None])
         return of_errors[..., 0], of_errors[..., 1]
-
-    def degrees_of_freedom(self, rate: float) -> float:
-        """Return how well the design effect is known, as degrees of freedom; at least 3."""
-        if not len(self.rates):
-            return 3.0
-        use = self._ladder.use(np.asarray(min(rate, 1 - rate)))
-        return max(float(use @ self.freedom), 3.0)
-
-    @cached_property
-    def _ladder(self) -> ThresholdRungs:
-        return ThresholdRungs(self.rates, self.weights)
-
-    @cached_property
-    def _latent(self) -> Float64:
-        return np.stack([self.both, self.one], axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class ThresholdRungs:
-    """Which rungs count for a rate: those from it upwards, till errors suffice.
-
-    Parameters
-    ----------
-    rates, weights : ndarray of float64, shape (n_rungs,)
-        Rates, descending, and the effective errors at each.
-
-    Examples
-    --------
-    >>> ladder = ThresholdRungs(np.array([0.1, 0.01, 0.001]), np.array([60.0, 20.0, 3.0]))
-    >>> ladder.use(np.array(0.01))
-    array([0.33333333, 0.66666667, 0.        ])
-    """
-
-    rates: Float64
-    weights: Float64
-
-    @cached_property
-    def _uses(self) -> Float64:
-        """Weights of the rungs, by the lowest that counts; a row also where there are none."""
-        n = len(self.rates)
-        uses = np.zeros((max(n, 1), n))
-        for lowest in range(n):
-            left = _SUFFICIENT_ERRORS
-            for k in range(lowest, -1, -1):
-                uses[lowest, k] = min(self.weights[k], left)
-                left -= uses[lowest, k]
-        return np.asarray(uses / uses.sum(axis=1, keepdims=True))
-
-    def use(self, rate: Float64) -> Float64:
-        """Return the weight of each rung for rates of any shape: that shape and (n_rungs,)."""
-        # Rungs halve: those from 0.7 ≈ 1/√2 of the rate on are nearest on the scale of logs.
-        above = np.searchsorted(-self.rates, -0.7 * rate, side="right")
-        return np.asarray(self._uses[np.maximum(above - 1, 0)])
 
 
 def _correlations(
@@ -206,11 +179,6 @@ def _correlations(
     freedom = 2 * n / max(kurtosis - 1, 1.0)
     # Two scores with one of two people in common: if each person adds as much, r₁ is ½ at most.
     return float(np.clip(both, 0, 0.999)), float(np.clip(one, 0, 0.5)), freedom
-
-
-def _design_effect(dyads: Dyads, both: Float64, one: Float64) -> Float64:
-    couples = dyads.same_dyad * both + dyads.one_person * one
-    return np.asarray(1 + couples / max(dyads.pairs, 1))
 
 
 def binary_correlation(latent: Float64, rate: Float64) -> Float64:

@@ -47,89 +47,71 @@ def unbiased(people: int, *, alone: bool) -> float:
     return n / (n - 1) if alone else n * (n - 1) / ((n - 2) * (n - 3))
 
 
-@dataclass(frozen=True, eq=False)
 class Dyads:
     """Pairs of one class, all genuine or all imposter, sorted by the two people in them.
 
-    Build it with `Dyads.of`. A *dyad* is two people, or one person with himself; its pairs
-    differ in the images.
+    A *dyad* is two people, or one person with himself; its pairs differ in the images.
 
     Parameters
     ----------
+    left, right : ndarray of int, shape (n_all,)
+        The two people of each pair: any whole numbers from 0.
+    rows : ndarray of int64, shape (n_pairs,), optional
+        Which of these pairs; all unless given.
+
+    Attributes
+    ----------
+    pairs, people : int
+        How many pairs there are, and people in them.
     order : ndarray of int64, shape (n_pairs,)
         Brings values of the pairs into the order of dyads.
-    starts : ndarray of int64, shape (n_dyads,)
-        Where each dyad's pairs begin in that order.
+    starts, sizes : ndarrays of int64 and float64, shape (n_dyads,)
+        Where each dyad's pairs begin in that order, and how many they are.
     one, two : ndarray of int64, shape (n_dyads,)
         The two people of each dyad, from 0; the same one twice for genuine pairs.
+    alone : bool
+        Whether every pair shows one person only: genuine pairs.
+    effective_people : float
+        Effective number of people, (Σ m)² / Σ m² for m pairs of each (Kish).
+    same_dyad, one_person : float
+        C₂ and C₁: ordered couples of different pairs of the same dyad, and of pairs of different
+        dyads that have a person in common.
 
     Examples
     --------
-    >>> dyads = Dyads.of(np.array([0, 0, 1, 2]), np.array([1, 2, 0, 3]))
+    >>> dyads = Dyads(np.array([0, 0, 1, 2]), np.array([1, 2, 0, 3]))
     >>> dyads.pairs, dyads.people, dyads.sizes
     (4, 4, array([2., 1., 1.]))
-    >>> dyads.same_dyad, dyads.one_person  # ordered couples of pairs
+    >>> dyads.same_dyad, dyads.one_person
     (2.0, 6.0)
     """
 
-    order: Int64
-    starts: Int64
-    one: Int64
-    two: Int64
-
-    @classmethod
-    def of(cls, left: NDArray[np.integer], right: NDArray[np.integer]) -> Dyads:
-        """Put pairs together; people are any whole numbers from 0."""
+    def __init__(
+        self,
+        left: NDArray[np.integer],
+        right: NDArray[np.integer],
+        rows: Int64 | None = None,
+    ) -> None:
+        self.rows = np.arange(len(left)) if rows is None else rows
+        self.pairs = len(self.rows)
+        left, right = left[self.rows], right[self.rows]
         low = np.minimum(left, right).astype(np.int64)
         high = np.maximum(left, right).astype(np.int64)
         key = low * (int(high.max(initial=0)) + 1) + high
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        starts = np.flatnonzero(np.diff(key, prepend=-1))
-        first = order[starts]
-        codes = np.unique(np.concatenate([low[first], high[first]]), return_inverse=True)[1]
-        one, two = np.split(codes, 2)
-        return cls(order, starts, one, two)
-
-    @property
-    def pairs(self) -> int:
-        """The number of pairs."""
-        return len(self.order)
-
-    @cached_property
-    def people(self) -> int:
-        """The number of people."""
-        return int(max(self.one.max(initial=-1), self.two.max(initial=-1))) + 1
-
-    @cached_property
-    def alone(self) -> bool:
-        """Whether every pair shows one person only: genuine pairs."""
-        return bool((self.one == self.two).all())
-
-    @cached_property
-    def sizes(self) -> Float64:
-        """The number of pairs of each dyad."""
-        return np.diff(self.starts, append=self.pairs).astype(np.float64)
-
-    @cached_property
-    def effective_people(self) -> float:
-        """Effective number of people, (Σ m)² / Σ m² for m pairs of each (Kish)."""
-        m = self.per_person(self.sizes)
-        return float(m.sum() ** 2 / (m**2).sum()) if self.pairs else 0.0
-
-    @cached_property
-    def same_dyad(self) -> float:
-        """C₂: ordered couples of different pairs of the same dyad."""
-        return float((self.sizes**2).sum()) - self.pairs
-
-    @cached_property
-    def one_person(self) -> float:
-        """C₁: ordered couples of pairs of different dyads that have a person in common."""
-        if self.alone:
-            return 0.0
-        m = self.per_person(self.sizes)
+        self.order = np.argsort(key, kind="stable")
+        self.starts = np.flatnonzero(np.diff(key[self.order], prepend=-1))
+        self.sizes = np.diff(self.starts, append=self.pairs).astype(np.float64)
+        first = self.order[self.starts]
+        names, codes = np.unique(np.concatenate([low[first], high[first]]), return_inverse=True)
+        self.people = len(names)
+        self.one, self.two = np.split(codes, 2)
+        self.alone = bool((self.one == self.two).all())
+        each = self.per_person(self.sizes)
+        square, of_dyads = float((each**2).sum()), float((self.sizes**2).sum())
+        self.effective_people = float(each.sum() ** 2 / square) if self.pairs else 0.0
+        self.same_dyad = of_dyads - self.pairs
         # Couples of one dyad are among those of both of its people.
-        return max(float((m**2).sum() - 2 * (self.sizes**2).sum()), 0.0)
+        self.one_person = 0.0 if self.alone else max(square - 2 * of_dyads, 0.0)
 
     def per_dyad(self, values: NDArray[np.generic]) -> Float64:
         """Sum values of pairs, in the order in which they came, over each dyad."""
@@ -157,18 +139,18 @@ class PeopleVariance(NamedTuple):
     freedom: float
     influence: Float64
 
-    def half(self, level: float) -> float:
-        """Return half the width of the mean's interval, after Student."""
-        return float(np.sqrt(self.variance) * stdtrit(self.freedom, (1 + level) / 2))
+    def interval(self, value: float, level: float, *, loss: bool = False) -> tuple[float, float]:
+        """Return the interval of a mean, after Student; NaN of a loss that is not above 0.
 
-    def scaled(self, value: float, level: float) -> tuple[float, float]:
-        """Return the interval of a mean loss, on the scale of its logarithm; NaN of none.
-
-        There d log x = dx / x, and no loss has a negative lower end.
+        That of a mean `loss` is made on the scale of its logarithm: there d log x = dx / x, and no
+        loss has a negative lower end.
         """
+        half = float(np.sqrt(self.variance) * stdtrit(self.freedom, (1 + level) / 2))
+        if not loss:
+            return value - half, value + half
         if not value > 0:
             return float("nan"), float("nan")
-        times = float(np.exp(min(self.half(level) / value, _LARGEST_LOG_RATIO)))
+        times = float(np.exp(min(half / value, _LARGEST_LOG_RATIO)))
         return value / times, value * times
 
 
@@ -209,48 +191,28 @@ class IdentifiedPairs:
         right[wrong] = count + np.arange(len(wrong))
         return cls(genuine, left, right, count + len(wrong))
 
-    def part(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> IdentifiedPairs:
+    def part(self, rows: NDArray[np.integer] | NDArray[np.bool_] | slice) -> IdentifiedPairs:
         """Return the pairs of `rows`; people keep their numbers."""
         return IdentifiedPairs(self.genuine[rows], self.left[rows], self.right[rows], self.n_people)
 
     @cached_property
-    def genuine_rows(self) -> Int64:
-        """The rows of genuine pairs."""
-        return np.flatnonzero(self.genuine)
+    def trials(self) -> dict[str, Dyads]:
+        """The pairs that an error rate counts: imposter pairs for ``fpr``, genuine for ``fnr``."""
+        rows = {"fnr": np.flatnonzero(self.genuine), "fpr": np.flatnonzero(~self.genuine)}
+        return {metric: Dyads(self.left, self.right, of) for metric, of in rows.items()}
 
     @cached_property
-    def imposter_rows(self) -> Int64:
-        """The rows of imposter pairs."""
-        return np.flatnonzero(~self.genuine)
-
-    @cached_property
-    def genuine_dyads(self) -> Dyads:
-        """Genuine pairs, by person."""
-        return Dyads.of(self.left[self.genuine_rows], self.right[self.genuine_rows])
-
-    @cached_property
-    def imposter_dyads(self) -> Dyads:
-        """Imposter pairs, by the two people."""
-        return Dyads.of(self.left[self.imposter_rows], self.right[self.imposter_rows])
-
-    @cached_property
-    def _present(self) -> Int64:
-        """The people who are in a pair of the set."""
+    def people(self) -> Int64:
+        """The people who are in a pair of the set, ascending."""
         present = np.zeros(self.n_people, np.bool_)
         present[self.left] = present[self.right] = True
         return np.flatnonzero(present)
 
-    @property
-    def people(self) -> int:
-        """The number of people."""
-        return len(self._present)
-
-    def named(self, names: int) -> int:
-        """Return the number of people who have one of the first `names` numbers."""
-        return int((self._present < names).sum())
-
     def spread(self, residuals: Float64) -> PeopleVariance:
         """Return how the sum of `residuals`, one a pair and about 0 in all, varies with people.
+
+        A dyad is counted with both of its people, once too often. With no person in common beyond
+        the dyad, dyads alone are what is left: less than that is chance.
 
         Parameters
         ----------
@@ -258,42 +220,27 @@ class IdentifiedPairs:
             How each pair moves the mean: (value − mean) / number of pairs.
         """
         total = np.zeros(self.n_people)
-        genuine, imposters = self.genuine_dyads, self.imposter_dyads
-        of_genuine, of_imposters = np.zeros(0), np.zeros(0)
-        if genuine.pairs:
-            of_genuine = genuine.per_dyad(residuals[self.genuine_rows])
-            first = self.genuine_rows[genuine.order[genuine.starts]]
-            total += np.bincount(self.left[first], of_genuine, self.n_people)
-        if imposters.pairs:
-            of_imposters = imposters.per_dyad(residuals[self.imposter_rows])
-            first = self.imposter_rows[imposters.order[imposters.starts]]
-            total += np.bincount(self.left[first], of_imposters, self.n_people)
-            total += np.bincount(self.right[first], of_imposters, self.n_people)
+        about_mean = {}
+        for metric, dyads in self.trials.items():
+            sums = dyads.per_dyad(residuals[dyads.rows])
+            first = dyads.rows[dyads.order[dyads.starts]]
+            for side in (self.left,) if metric == "fnr" else (self.left, self.right):
+                total += np.bincount(side[first], sums, self.n_people)
+            off = sums - sums.mean() if len(sums) else sums
+            about_mean[metric] = float((off**2).sum())
         # A genuine pair counts with one person and an imposter pair with two, so sums over people
         # need not be about 0; what all have in common does not vary with who they are.
-        total[self._present] -= total[self._present].mean()
-        return self._variance(total, _centred_squares(of_genuine), _centred_squares(of_imposters))
-
-    def _variance(self, total: Float64, own: float, dyads: float) -> PeopleVariance:
-        """Turn sums over people into a variance.
-
-        A dyad is counted with both of its people, once too often. With no person in common beyond
-        the dyad, own and dyads are what is left: less than that is chance.
-        """
-        n, square = self.people, float((total**2).sum())
+        total[self.people] -= total[self.people].mean()
+        n, square = len(self.people), float((total**2).sum())
         if n < FEWEST or square == 0:
             return PeopleVariance(np.nan if n < FEWEST else 0.0, 3.0, total)
-        variance = max((square - dyads) * unbiased(n, alone=not dyads), own + dyads)
+        own, shared = about_mean["fnr"], about_mean["fpr"]
+        variance = max((square - shared) * unbiased(n, alone=not shared), own + shared)
         # A variance of n terms with kurtosis κ has 2 n / (κ − 1) degrees of freedom, that is n for
         # normal ones (κ = 3); 3 is the least at which Student's t has a variance.
         kurtosis = n * float(((total**2 / square) ** 2).sum())  # also where squares are tiny
         freedom = max(2 * n / max(kurtosis - 1, 1.0), 3.0)
         return PeopleVariance(variance, freedom, total * np.sqrt(variance / square))
-
-
-def _centred_squares(values: Float64) -> float:
-    """Return the sum of squares about the mean."""
-    return float(((values - values.mean()) ** 2).sum()) if len(values) else 0.0
 
 
 def replicates(
@@ -322,12 +269,12 @@ def replicates(
     moving = np.flatnonzero(influence.any(axis=1))
     for start in range(0, len(moving), _PEOPLE_AT_A_TIME):
         rows = moving[start : start + _PEOPLE_AT_A_TIME]
-        numbers = np.stack([_random_numbers(names[row], n, seed) for row in rows])
+        numbers = np.empty((len(rows), n), np.float32)
+        for row, own in zip(rows, numbers, strict=True):
+            name = f"{seed}/{names[row]}".encode()
+            key = int.from_bytes(blake2b(name, digest_size=16).digest())
+            np.random.Generator(np.random.Philox(key=key)).standard_normal(
+                dtype=np.float32, out=own
+            )
         noise += numbers.T @ influence[rows].astype(np.float32)
     return noise
-
-
-def _random_numbers(name: str, n: int, seed: int) -> NDArray[np.float32]:
-    """Return a person's random numbers, of mean 0 and variance 1."""
-    key = int.from_bytes(blake2b(f"{seed}/{name}".encode(), digest_size=16).digest())
-    return np.random.Generator(np.random.Philox(key=key)).standard_normal(n, dtype=np.float32)

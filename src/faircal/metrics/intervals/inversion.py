@@ -48,16 +48,12 @@ def lowest_scale(
     0.0
     """
     tail = (1 - level) / 2
-
-    def unusual(part: float) -> bool:
-        return bool(np.mean(replicates(part) >= estimate) < tail)
-
-    if not unusual(0.0):
+    if np.mean(replicates(0.0) >= estimate) >= tail:
         return 0.0
     low, high = 0.0, 1.0
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if unusual(middle):
+        if np.mean(replicates(middle) >= estimate) < tail:
             low = middle
         else:
             high = middle
@@ -105,19 +101,17 @@ def rate_interval(
         more = betainc([k, k + 1], [n - k + 1, max(n - k, 1e-9)], p)
         return (1 - level) / 2 - float(more.mean())
 
-    low = _solve(excess, rate, 0.0)
+    tests = [(excess, 0.0), (excess, 1.0)]
     if 0 < rate * trials < _FEW_ERRORS:
-        low = min(low, _solve(unlikely, rate, 0.0))
-    high = _solve(excess, rate, 1.0)
-    return low, high
-
-
-def _solve(excess: Callable[[float], float], inside: float, outside: float) -> float:
-    """Return the end of the interval between a rate inside it and an end of the range."""
-    edge = outside + (_EDGE if outside == 0 else -_EDGE)
-    inside = min(max(inside, _EDGE), 1 - _EDGE)
-    if excess(edge) <= 0:
-        return outside
-    if excess(inside) >= 0:
-        return inside
-    return float(brentq(excess, inside, edge, xtol=_EDGE, rtol=1e-10))
+        tests.append((unlikely, 0.0))
+    inside, ends = min(max(rate, _EDGE), 1 - _EDGE), []
+    for test, end in tests:  # between the counted rate, which is inside, and an end of the range
+        edge = end + (_EDGE if end == 0 else -_EDGE)
+        if test(edge) <= 0:
+            ends.append(end)
+        elif test(inside) >= 0:
+            ends.append(inside)
+        else:
+            ends.append(float(brentq(test, inside, edge, xtol=_EDGE, rtol=1e-10)))
+    low, high, *of_few = ends
+    return min([low, *of_few]), high

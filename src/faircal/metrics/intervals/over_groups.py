@@ -58,13 +58,11 @@ def lower_end(
     level : float
     """
     centre = 0.0 if name == "mean" else values.mean()
-
-    def truth(scale: float) -> Float64:
-        return np.asarray(centre + scale * (values - centre))
-
-    estimate = float(deviation_of(name, values))
-    scale = lowest_scale(lambda scale: deviation_of(name, simulate(truth(scale))), estimate, level)
-    return float(deviation_of(name, truth(scale)))
+    away, estimate = values - centre, float(deviation_of(name, values))
+    scale = lowest_scale(
+        lambda scale: deviation_of(name, simulate(centre + scale * away)), estimate, level
+    )
+    return float(deviation_of(name, centre + scale * away))
 
 
 def upper_end(name: str, values: Float64, low: Float64, high: Float64) -> float:
@@ -84,7 +82,8 @@ def upper_end(name: str, values: Float64, low: Float64, high: Float64) -> float:
     """
     up, down = high - values, values - low
     best = float(deviation_of(name, values))
-    towards = _starts(values, up, down)
+    # From the estimates on, and from each group at either end of its interval.
+    towards = values + np.vstack([np.zeros_like(values), np.diag(up), np.diag(-down)])
     for _ in range(_ROUNDS):
         weights = _weights(name, towards)
         reach = np.where(weights > 0, up, down)
@@ -99,11 +98,6 @@ def upper_end(name: str, values: Float64, low: Float64, high: Float64) -> float:
             break
         towards = following
     return best
-
-
-def _starts(values: Float64, up: Float64, down: Float64) -> Float64:
-    """Return places to begin from: the estimates, and each group at either end of its interval."""
-    return values + np.vstack([np.zeros_like(values), np.diag(up), np.diag(-down)])
 
 
 def _weights(name: str, values: Float64) -> Float64:
@@ -127,30 +121,11 @@ def _weights(name: str, values: Float64) -> Float64:
     return np.asarray(weights - weights.mean(axis=1, keepdims=True))
 
 
-def rate_noise(
-    trials: Sequence[Callable[[float], float]], replicates: int, rng: np.random.Generator
-) -> Callable[[Float64], Float64]:
-    """Return a function that simulates counted rates, with the same noise every time.
-
-    `trials` gives the effective trials of each group at a rate.
-
-    Rates vary as normal numbers of the variance at the true rate: of one group alone this makes the
-    interval of `rate_interval`.
-    """
-    normal = rng.standard_normal((replicates, len(trials)))
-
-    def simulate(rates: Float64) -> Float64:
-        n = np.array([effective(rate) for effective, rate in zip(trials, rates, strict=True)])
-        return np.asarray(rates + normal * np.sqrt(rates * (1 - rates) / n))
-
-    return simulate
-
-
 def unfairness_interval(
     name: str,
     rates: list[Float64],
     ends: list[tuple[Float64, Float64]],
-    simulate: list[Callable[[Float64], Float64]],
+    simulate: Sequence[Callable[[Float64], Float64]],
     *,
     level: float,
     replicates: int,
@@ -165,50 +140,42 @@ def unfairness_interval(
         The groups' rates: one kind of them, or false positive and false negative ones.
     ends : list of (low, high), of the same shapes
         Their intervals, at `level`.
-    simulate : list of callable
+    simulate : sequence of callable
         From true rates to replicates of what would be counted, shape (n_replicates, n_groups).
     """
     measure = FAIRNESS[name]
     towards = 1.0 if measure.better == "lower" else -1.0
 
-    def unfair(values: list[Float64]) -> Float64:
+    def unfair(values: list[Float64], undefined: float) -> Float64:
         """Return how far the measure is from fair, 0 or more."""
         inside = [np.clip(each, 0, 1) for each in values]
-        return np.asarray(towards * (measure.function(*inside) - measure.fair))
+        away = np.asarray(towards * (measure.function(*inside) - measure.fair))
+        return np.where(np.isnan(away), undefined, away)
 
-    def truth(part: float) -> list[Float64]:
+    def rates_at(part: float) -> list[Float64]:
         """Return rates on the way from equal groups (0) to those that were counted (1)."""
         return [each.mean() + part * (each - each.mean()) for each in rates]
 
-    def replicate(part: float) -> Float64:
-        values = unfair([draw(each) for draw, each in zip(simulate, truth(part), strict=True)])
-        return np.where(np.isnan(values), 0.0, values)
-
-    drawn = unfair(
-        [_draw_rates(*each, level, replicates, rng) for each in zip(rates, ends, strict=True)]
-    )
-    drawn = np.where(np.isnan(drawn), np.inf, drawn)
-    estimate = float(unfair(rates))
+    drawn = []
+    for counted, (low, high) in zip(rates, ends, strict=True):
+        # As far up and down as the groups' intervals reach.
+        normal = rng.standard_normal((replicates, len(counted)))
+        reach = np.where(normal > 0, high - counted, counted - low) / ndtri((1 + level) / 2)
+        drawn.append(np.clip(counted + normal * reach, _SMALLEST_RATE, 1 - _SMALLEST_RATE))
+    of_others, estimate = unfair(drawn, np.inf), float(unfair(rates, np.nan))
     if np.isfinite(estimate):
-        part = lowest_scale(replicate, estimate, level)
-        low = min(float(unfair(truth(part))), estimate) if part > 0 else 0.0
+        part = lowest_scale(
+            lambda part: unfair(
+                [draw(each) for draw, each in zip(simulate, rates_at(part), strict=True)], 0.0
+            ),
+            estimate,
+            level,
+        )
+        least = min(float(unfair(rates_at(part), np.nan)), estimate) if part > 0 else 0.0
     else:  # a group without an error: a ratio to it has no upper end
-        low = float(np.quantile(drawn, (1 - level) / 2))
+        least = float(np.quantile(of_others, (1 - level) / 2))
     # With no lower end to miss, all that the interval may miss is for the upper one.
-    high = max(estimate, float(np.quantile(drawn, (1 + level) / 2 if low > 0 else level)))
-    close, far = measure.fair + towards * low, measure.fair + towards * high
+    at = (1 + level) / 2 if least > 0 else level
+    most = max(estimate, float(np.quantile(of_others, at)))
+    close, far = measure.fair + towards * least, measure.fair + towards * most
     return (close, far) if towards > 0 else (far, close)
-
-
-def _draw_rates(
-    rates: Float64,
-    ends: tuple[Float64, Float64],
-    level: float,
-    replicates: int,
-    rng: np.random.Generator,
-) -> Float64:
-    """Draw rates about those that were counted, as far up and down as their intervals reach."""
-    low, high = ends
-    normal = rng.standard_normal((replicates, len(rates)))
-    reach = np.where(normal > 0, high - rates, rates - low) / ndtri((1 + level) / 2)
-    return np.asarray(np.clip(rates + normal * reach, _SMALLEST_RATE, 1 - _SMALLEST_RATE))

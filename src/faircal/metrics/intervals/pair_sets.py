@@ -1,4 +1,4 @@
-"""The sets of pairs whose values are to have intervals: all pairs, and each group's."""
+"""One set of pairs whose values are to have intervals: all pairs, or a group's."""
 
 from __future__ import annotations
 
@@ -8,82 +8,76 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
-from faircal.data import Groups
-from faircal.metrics import log_likelihood_ratio
-from faircal.metrics.catalogue import Metric
+from faircal.metrics import METRICS, log_likelihood_ratio
 from faircal.metrics.intervals.auroc import AurocDependence
-from faircal.metrics.intervals.calibration_error import BinnedCurve, cut
+from faircal.metrics.intervals.calibration_error import BinnedCurve
 from faircal.metrics.intervals.dependence import Dependence
-from faircal.metrics.intervals.dyadic import Dyads, Float64, IdentifiedPairs, Int64, PeopleVariance
-from faircal.metrics.results import GLOBAL
+from faircal.metrics.intervals.dyadic import Float64, IdentifiedPairs, PeopleVariance
+from faircal.metrics.intervals.sufficient_data import ERROR_RATES
 
 
 @dataclass(frozen=True, eq=False)
 class PairSet:
     """One set of pairs, and what was worked out of it.
 
+    Of a rate, `metric` is ``fpr``, which counts imposter pairs, or ``fnr``, which counts genuine
+    ones.
+
     Parameters
     ----------
     name : str
         ``global``, or that of a group.
     identified : IdentifiedPairs
-    score, probability : ndarray of float64, shape (n_pairs,), optional
+    score, probability : ndarray of float64, shape (n_pairs,)
+        Empty where there is none.
+    independent : bool
+        Whether nobody is known: pairs are taken as independent of each other.
+    replicates, seed : int
+        Of the noise of the calibration curve.
     """
 
     name: str
     identified: IdentifiedPairs
-    score: Float64 | None
-    probability: Float64 | None
+    score: Float64
+    probability: Float64
+    independent: bool
+    replicates: int
+    seed: int
+    _dependence: dict[str, Dependence] = field(default_factory=dict)
     _spreads: dict[tuple[str, float, float], PeopleVariance] = field(default_factory=dict)
 
-    @cached_property
-    def imposters(self) -> Dependence:
-        """How imposter pairs that share people exceed thresholds together."""
-        return Dependence.of(
-            self._scores[self.identified.imposter_rows], self.identified.imposter_dyads
-        )
-
-    @cached_property
-    def genuine(self) -> Dependence:
-        """How genuine pairs of a person fall below thresholds together."""
-        return Dependence.of(
-            -self._scores[self.identified.genuine_rows], self.identified.genuine_dyads
-        )
+    def people(self, metric: str) -> int:
+        """Return how many people are in the pairs that a value is measured of."""
+        trials = self.identified.trials
+        if metric == "auroc":
+            return min(dyads.people for dyads in trials.values())
+        if metric in ERROR_RATES:
+            return trials[ERROR_RATES[metric]].people
+        return len(self.identified.people)
 
     def dependence(self, metric: str) -> Dependence:
-        """Return what pairs that share people do to a rate."""
-        return self.imposters if metric == "fpr" else self.genuine
+        """Return how pairs that share people exceed thresholds together, or fall below them."""
+        if metric not in self._dependence:
+            dyads = self.identified.trials[metric]
+            tail = self.score if metric == "fpr" else -self.score
+            self._dependence[metric] = Dependence.of(tail[dyads.rows], dyads)
+        return self._dependence[metric]
 
-    def rows(self, metric: str) -> Int64:
-        """Return the pairs that an error rate counts."""
-        return self.identified.imposter_rows if metric == "fpr" else self.identified.genuine_rows
+    def effective_trials(self, metric: str, rate: float, near: float) -> float:
+        """Return how many independent trials an error rate counts whose true value is `rate`.
 
-    def dyads(self, metric: str) -> Dyads:
-        """Return the same, by the people in them."""
-        return self.identified.imposter_dyads if metric == "fpr" else self.identified.genuine_dyads
-
-    def trials(self, metric: str) -> int:
-        """Return how many there are."""
-        return len(self.rows(metric))
-
-    @property
-    def _scores(self) -> Float64:
-        if self.score is None:
-            raise ValueError("a set without scores has no rates")
-        return self.score
-
-    @property
-    def _probabilities(self) -> Float64:
-        if self.probability is None:
-            raise ValueError("a set without probabilities has no calibration error")
-        return self.probability
-
-    def errors(self, metric: str, threshold: float) -> int:
-        """Count the errors at a threshold."""
-        rows = self.rows(metric)
-        return int(((self._scores[rows] >= threshold) == (metric == "fpr")).sum())
+        Fewer where the design effect is badly known: as much as Student's t is wider than normal,
+        with the degrees of freedom at a rate that is `near`.
+        """
+        trials = self.identified.trials[metric].pairs
+        if self.independent:
+            return float(trials)
+        dependence = self.dependence(metric)
+        freedom = dependence.degrees_of_freedom(min(max(near, 1e-9), 1 - 1e-9))
+        few = (ndtri(0.975) / stdtrit(freedom, 0.975)) ** 2
+        return float(trials * few / dependence.design_effect(min(max(rate, 1e-9), 1.0)))
 
     def slope(self, metric: str, threshold: float) -> float:
         """Return how fast a rate changes at a threshold: by its size around, per unit of score.
@@ -91,120 +85,77 @@ class PairSet:
         Looked at where the pairs nearest to it are, about a third of the errors there are, and no
         fewer than eight pairs.
         """
-        rows = self.rows(metric)
-        if not len(rows):
+        scores = self.score[self.identified.trials[metric].rows]
+        if not len(scores):
             return 0.0
-        scores = self._scores[rows]
-        near = min(max(self.errors(metric, threshold) // 3, 8), len(rows))
+        errors = int(((scores >= threshold) == (metric == "fpr")).sum())
+        near = min(max(errors // 3, 8), len(scores))
         away = np.partition(np.abs(scores - threshold), near - 1)[near - 1]
-        return near / len(rows) / max(2 * float(away), 1e-12)
-
-    def tpr_between(self, rate: float, level: float) -> tuple[float, float]:
-        """Return the TPR at the highest and at the lowest threshold that a false-positive rate has.
-
-        Those at which the counted rate does not contradict it.
-        """
-        imposters = self._scores[self.identified.imposter_rows]
-        genuine = self._scores[self.identified.genuine_rows]
-        n, dependence = len(imposters), self.imposters
-        z = float(stdtrit(dependence.degrees_of_freedom(rate), (1 + level) / 2))
-        away = z * np.sqrt(dependence.variance(rate))
-        ordered = np.sort(imposters)
-        counts = np.clip([np.floor((rate - away) * n), np.ceil((rate + away) * n)], 0, n - 1)
-        ends = ordered[n - 1 - counts.astype(np.int64)]
-        return float((genuine > ends[0]).mean()), float((genuine > ends[1]).mean())
+        return near / len(scores) / max(2 * float(away), 1e-12)
 
     def rate_spread(self, metric: str, threshold: float, rate: float) -> PeopleVariance:
         """Return how a rate at a threshold varies with the people, by its design effect."""
         key = metric, threshold, rate
         if key not in self._spreads:
-            self._spreads[key] = self._rate_spread(*key)
+            rows = self.identified.trials[metric].rows
+            if not len(rows):
+                return PeopleVariance(np.nan, 3.0, np.zeros(self.identified.n_people))
+            wrong = (self.score[rows] >= threshold) == (metric == "fpr")
+            residuals = np.zeros(len(self.score))
+            residuals[rows] = (wrong - wrong.mean()) / len(rows)
+            influence = self.identified.spread(residuals).influence
+            dependence = self.dependence(metric)
+            variance, square = dependence.variance(rate), float((influence**2).sum())
+            scale = np.sqrt(variance / square) if square > 0 else 0.0
+            freedom = dependence.degrees_of_freedom(rate)
+            self._spreads[key] = PeopleVariance(variance, freedom, influence * scale)
         return self._spreads[key]
 
-    def _rate_spread(self, metric: str, threshold: float, rate: float) -> PeopleVariance:
-        rows = self.rows(metric)
-        if not len(rows):
-            return PeopleVariance(np.nan, 3.0, np.zeros(self.identified.n_people))
-        wrong = (self._scores[rows] >= threshold) == (metric == "fpr")
-        residuals = np.zeros(len(self._scores))
-        residuals[rows] = (wrong - wrong.mean()) / len(rows)
-        spread = self.identified.spread(residuals)
-        dependence = self.dependence(metric)
-        variance = dependence.variance(rate)
-        square = float((spread.influence**2).sum())
-        scale = np.sqrt(variance / square) if square > 0 else 0.0
-        return PeopleVariance(
-            variance, dependence.degrees_of_freedom(rate), spread.influence * scale
-        )
+    def spread(self, metric: str, prior: float) -> PeopleVariance:
+        """Return how anything but a rate and the AUROC varies with the people, as far as linear.
 
-    def loss_spread(self, metric: Metric) -> PeopleVariance:
-        """Return how a metric that is a mean over pairs varies with the people."""
-        if metric.losses is None:
-            raise ValueError(f"{metric.name} is no mean over pairs")
-        values = self._scores if metric.of == "score" else self._probabilities
-        losses = metric.losses(values, self.identified.genuine)
-        return self.identified.spread((losses - losses.mean()) / len(losses))
-
-    def cllr_spread(self, prior: float | None) -> PeopleVariance:
-        """Return how Cllr varies with the people; or its minimum (no `prior`), map held fixed."""
+        KS is taken as its curve at the place where that is largest; of the ECE bins and the signs
+        of gaps are held fixed, and of the minimum of Cllr the map. Probabilities are calibrated at
+        the share of genuine pairs `prior`.
+        """
         genuine = self.identified.genuine
-        if prior is not None:
-            ratio = log_likelihood_ratio(self._probabilities, calibrated_at=prior)
+        if metric in ("cllr", "min_cllr"):
+            ratio = (
+                log_likelihood_ratio(self.probability, calibrated_at=prior)
+                if metric == "cllr"
+                else _best_ratio(self.score, genuine)
+            )
+            cost = np.logaddexp(0, np.where(genuine, -ratio, ratio)) / np.log(2)
+            for dyads in self.identified.trials.values():
+                own = cost[dyads.rows]
+                cost[dyads.rows] = (own - own.mean()) / (2 * dyads.pairs)
+            return self.identified.spread(cost)
+        losses = METRICS[metric].losses
+        if losses is not None:
+            moved = losses(
+                self.score if METRICS[metric].of == "score" else self.probability, genuine
+            )
         else:
-            ratio = _best_ratio(self._scores, genuine)
-        cost = np.logaddexp(0, np.where(genuine, -ratio, ratio)) / np.log(2)
-        for rows in (self.identified.genuine_rows, self.identified.imposter_rows):
-            cost[rows] = (cost[rows] - cost[rows].mean()) / (2 * len(rows))
-        return self.identified.spread(cost)
-
-    @cached_property
-    def _bins(self) -> tuple[Int64, Int64]:
-        return cut(self._probabilities)
-
-    def ks_spread(self) -> PeopleVariance:
-        """Return how KS varies with the people: the curve at the place where it is largest."""
-        gaps, (bin_of, tens) = self._probabilities - self.identified.genuine, self._bins
-        curve = np.cumsum(np.bincount(bin_of, gaps, len(tens)))
-        top = int(np.argmax(np.abs(curve)))
-        part = np.where(bin_of <= top, gaps, 0.0) * np.sign(curve[top])
-        return self.identified.spread((part - part.mean()) / len(part))
-
-    def ece_spread(self) -> PeopleVariance:
-        """Return how the ECE varies with the people, bins and the signs of gaps held fixed."""
-        gaps, (bin_of, tens) = self._probabilities - self.identified.genuine, self._bins
-        ten_of = tens[bin_of]
-        part = gaps * np.sign(np.bincount(ten_of, gaps))[ten_of]
-        return self.identified.spread((part - part.mean()) / len(part))
+            gaps, bin_of, tens = self.probability - genuine, self.curve.bin_of, self.curve.tens
+            if metric == "ks":
+                curve = np.cumsum(np.bincount(bin_of, gaps, len(tens)))
+                top = int(np.argmax(np.abs(curve)))
+                moved = np.where(bin_of <= top, gaps, 0.0) * np.sign(curve[top])
+            else:
+                ten_of = tens[bin_of]
+                moved = gaps * np.sign(np.bincount(ten_of, gaps))[ten_of]
+        return self.identified.spread((moved - moved.mean()) / len(moved))
 
     @cached_property
     def ordering(self) -> AurocDependence:
         """How imposter pairs that share people score above genuine ones together."""
-        return AurocDependence.of(self._scores, self.identified)
+        return AurocDependence.of(self.score, self.identified)
 
-    def curve(self, n: int, seed: int) -> BinnedCurve:
-        """Return the calibration curve with `n` replicates of its noise."""
-        rng = np.random.default_rng([seed, len(self.name), *self.name.encode()])
-        return BinnedCurve.of(self._probabilities, self.identified, n, rng)
-
-
-def pair_sets(
-    score: Float64 | None,
-    probability: Float64 | None,
-    genuine: NDArray[np.bool_],
-    groups: Groups | None,
-    people: Groups | None,
-) -> list[PairSet]:
-    """Return all pairs, and those of each group."""
-    identified = IdentifiedPairs.of(genuine, people)
-    sets = [PairSet(GLOBAL, identified, score, probability)]
-    if groups is None:
-        return sets
-    code = groups.pair
-    for g, name in enumerate(groups.names):
-        rows = np.flatnonzero(code == g)
-        one, two = (None if of is None else of[rows] for of in (score, probability))
-        sets.append(PairSet(name, identified.part(rows), one, two))
-    return sets
+    @cached_property
+    def curve(self) -> BinnedCurve:
+        """The calibration curve with replicates of its noise."""
+        rng = np.random.default_rng([self.seed, len(self.name), *self.name.encode()])
+        return BinnedCurve.of(self.probability, self.identified, self.replicates, rng)
 
 
 def _best_ratio(scores: Float64, genuine: NDArray[np.bool_]) -> Float64:

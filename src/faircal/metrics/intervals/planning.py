@@ -18,11 +18,7 @@ from faircal._base.errors import ParameterError
 from faircal.metrics.intervals.dependence import Dependence
 from faircal.metrics.intervals.dyadic import Dyads, Float64
 from faircal.metrics.intervals.inversion import rate_interval
-from faircal.metrics.intervals.sufficient_data import (
-    Metric,
-    check_rate,
-    people_needed,
-)
+from faircal.metrics.intervals.sufficient_data import DataNeeded, Metric
 
 #: Degrees of freedom of a variance for each person: what simulations of all pairs of up to a
 #: hundred people gave. Where people are many it makes no difference.
@@ -45,10 +41,11 @@ def typical_dependence(metric: Metric) -> PairDependence:
     gave correlations of 0.71 to 1 for imposter pairs of the same two people, 0.01 to 0.14 for
     imposter pairs with one person in common, and 0.26 to 0.51 for genuine pairs of a person.
     """
-    nobody = Dyads.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    both, one = (0.8, 0.1) if metric == "fpr" else (0.45, 0.0)
-    rung = (np.array([value]) for value in (0.1, both, one, 1.0, 3.0))
-    return PairDependence(Dependence(nobody, *rung), "typical of LFW and of simulated faces")
+    nobody = Dyads(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    rate, weight, freedom = (np.array([value]) for value in (0.1, 1.0, 3.0))
+    both_and_one = np.array([[0.8, 0.1] if metric == "fpr" else [0.45, 0.0]])
+    dependence = Dependence(rate, weight, both_and_one, freedom, nobody)
+    return PairDependence(dependence, "typical of LFW and of simulated faces")
 
 
 @dataclass(frozen=True)
@@ -172,7 +169,7 @@ def plan(
         width = plan.ratio if within is None else plan.half_width
         return plan if width <= target else None
 
-    low = people_needed(rate, metric) - 1
+    low = DataNeeded.of(metric, rate).people - 1
     high = low + 1
     while (fewest := narrow_enough(high)) is None:
         low, high = high, 2 * high
@@ -231,7 +228,7 @@ def _target(within: float | None, ratio: float | None) -> float:
 
 
 def _check(rate: float, people: int, images: int, per_person: int | None, level: float) -> None:
-    check_rate(rate)
+    DataNeeded.of("fpr", rate)  # refuses what is no rate
     least = {
         "people": (people, 3),
         "images": (images, 2),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from faircal.metrics import wilson
-from faircal.metrics.intervals.sufficient_data import withheld_reason
-from faircal.metrics.intervals.uncertainty import RATES, Uncertainty
+from faircal.metrics.intervals.sufficient_data import ERROR_RATES, withheld_reason
+from faircal.metrics.intervals.uncertainty import Uncertainty
 from faircal.metrics.proportions import joint_level
 from faircal.metrics.results import ALL, GLOBAL, MEAN, STD, Replicated, Result
 
@@ -26,33 +27,33 @@ PAIR_WISE = (
 PeopleBehind = Callable[[str, str], float | None]
 
 
-def with_intervals(
-    measures: Iterable[Result], uncertainty: Uncertainty, level: float = LEVEL
+def as_reported(
+    measures: Iterable[Result],
+    uncertainty: Uncertainty | None = None,
+    people: PeopleBehind = lambda *_: None,
+    level: float = LEVEL,
 ) -> list[Result]:
-    """Return every value with its interval; a threshold has none."""
+    """Return values with intervals, the effective people behind them, and why some are withheld.
+
+    A threshold has neither; `measures` keep the intervals they have without `uncertainty`.
+    """
     rows = []
-    for each in measures:
-        row = each
-        if each.metric != "threshold":
-            low, high = uncertainty.interval(*each.what, level)
-            row = each._replace(low=low, high=high, level=level)
-        if each.group != ALL and each.metric in RATES:
-            row = row._replace(effective=uncertainty.effective_trials(*each.what))
-        rows.append(row)
+    for row in measures:
+        if row.metric == "threshold":
+            rows.append(row)
+            continue
+        changes: dict[str, Any] = {}
+        if uncertainty is not None:
+            low, high = uncertainty.interval(*row.what, level)
+            changes = {"low": low, "high": high, "level": level}
+            if row.group != ALL and row.metric in ERROR_RATES:
+                changes["effective"] = uncertainty.effective_trials(*row.what)
+        if row.group != ALL:
+            behind = people(row.group, row.metric)
+            changes["people"] = math.nan if behind is None else behind
+            changes["withheld"] = withheld_reason(row._replace(people=changes["people"]))
+        rows.append(row._replace(**changes))
     return rows
-
-
-def with_reasons(rows: Iterable[Result], people: PeopleBehind) -> list[Result]:
-    """Return values with the effective people behind them, and why some must not be shown."""
-    decided = []
-    for each in rows:
-        row = each
-        if each.group != ALL and each.metric != "threshold":
-            behind = people(each.group, each.metric)
-            row = each._replace(people=math.nan if behind is None else behind)
-            row = row._replace(withheld=withheld_reason(row))
-        decided.append(row)
-    return decided
 
 
 def summarise(
@@ -77,7 +78,7 @@ def summarise(
         defined = np.array([row.value for row in folds if not math.isnan(row.value)])
         mean = over_folds(folds)
         std = float(defined.std()) if np.isfinite(mean.value) else math.nan
-        summed += [*folds, *with_reasons([mean], people(mean.attribute))]
+        summed += [*folds, *as_reported([mean], people=people(mean.attribute))]
         summed.append(Result(*mean[:11], std)._replace(fold=STD))
     return summed
 
@@ -100,8 +101,15 @@ def over_folds(folds: Sequence[Result]) -> Result:
         errors=sum(fold.errors for fold in defined),
         trials=sum(fold.trials for fold in defined),
     )
-    if row.group != ALL and row.metric in RATES:
-        return _rate(row, defined)
+    if row.group != ALL and row.metric in ERROR_RATES:
+        # The variance of their mean says how many trials it is: each fold counts the same, however
+        # many trials it has.
+        effective = n**2 / sum(1 / np.maximum(fold.effective, 1e-9) for fold in defined)
+        if math.isnan(effective):
+            return row._replace(low=math.nan, high=math.nan, effective=math.nan)
+        inside = min(max(value, 0.0), 1.0)
+        ends = wilson(inside * effective, effective, row.level)
+        return row._replace(low=float(ends[0]), high=float(ends[1]), effective=float(effective))
     if math.isinf(value):  # a ratio to a group without an error
         return row._replace(low=float(np.min([fold.low for fold in defined])), high=math.inf)
     # MOVER of independent values: distances to the ends are put together as standard errors are.
@@ -113,17 +121,6 @@ def over_folds(folds: Sequence[Result]) -> Result:
     else:
         low = value - float(np.sqrt(np.square(below).sum())) / n
     return row._replace(low=low, high=high)
-
-
-def _rate(row: Result, folds: Sequence[Result]) -> Result:
-    """Put the rates of folds together: the variance of their mean says how many trials it is."""
-    # Each fold counts the same, however many trials it has.
-    effective = len(folds) ** 2 / sum(1 / np.maximum(fold.effective, 1e-9) for fold in folds)
-    if math.isnan(effective):
-        return row._replace(low=math.nan, high=math.nan, effective=math.nan)
-    inside = min(max(row.value, 0.0), 1.0)
-    low, high = wilson(inside * effective, effective, row.level)
-    return row._replace(low=float(low), high=float(high), effective=float(effective))
 
 
 def worst_and_best(groups: Mapping[str, Result]) -> tuple[str, str] | None:
@@ -151,23 +148,23 @@ def least_ratios(rows: Iterable[Result]) -> list[Result]:
             points.setdefault((*row[:8], ALL, row.condition, name), {})[row.group] = row
     made = []
     for over, groups in points.items():
-        ends = worst_and_best(groups)
-        if ends is not None:
-            level = joint_level(sum(rate.reportable for rate in groups.values()), LEVEL)
-            low, high = (_widened(groups[name], level)[i] for i, name in enumerate(ends))
-            ratio = low / high if high > 0 else math.nan
-            made.append(Result._make((*over, ratio, *Result()[12:])))
+        worst_best = worst_and_best(groups)
+        if worst_best is None:
+            continue
+        level = joint_level(sum(rate.reportable for rate in groups.values()), LEVEL)
+        ends = []
+        for name in worst_best:
+            rate = groups[name]
+            value = min(max(rate.value, 0.0), 1.0)
+            low, high = min(rate.low, value), max(rate.high, value)
+            if level > rate.level and not math.isnan(rate.effective):
+                lower, upper = wilson(value * rate.effective, rate.effective, level)
+                low, high = min(low, float(lower)), max(high, float(upper))
+            ends.append((low, high))
+        (low, _), (_, high) = ends
+        ratio = low / high if high > 0 else math.nan
+        made.append(Result._make((*over, ratio, *Result()[12:])))
     return made
-
-
-def _widened(rate: Result, level: float) -> tuple[float, float]:
-    """Return the interval of a rate at a higher level than its own."""
-    value = min(max(rate.value, 0.0), 1.0)
-    low, high = min(rate.low, value), max(rate.high, value)
-    if level <= rate.level or math.isnan(rate.effective):
-        return low, high
-    lower, upper = wilson(value * rate.effective, rate.effective, level)
-    return min(low, float(lower)), max(high, float(upper))
 
 
 def replicated_values(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from hashlib import blake2b
 from typing import TypeAlias
 
@@ -12,16 +13,16 @@ from scipy.special import ndtri, stdtrit
 
 from faircal.data import Groups
 from faircal.metrics import DEVIATIONS, FAIRNESS, METRICS, wilson
-from faircal.metrics.intervals.calibration_error import BinnedCurve
-from faircal.metrics.intervals.dyadic import FEWEST, Float64, PeopleVariance, replicates
-from faircal.metrics.intervals.inversion import rate_interval
-from faircal.metrics.intervals.over_groups import (
-    lower_end,
-    rate_noise,
-    unfairness_interval,
-    upper_end,
+from faircal.metrics.intervals.dyadic import (
+    FEWEST,
+    Float64,
+    IdentifiedPairs,
+    PeopleVariance,
+    replicates,
 )
-from faircal.metrics.intervals.pair_sets import PairSet, pair_sets
+from faircal.metrics.intervals.over_groups import lower_end, unfairness_interval, upper_end
+from faircal.metrics.intervals.pair_sets import PairSet
+from faircal.metrics.intervals.sufficient_data import ERROR_RATES
 from faircal.metrics.proportions import combined_reach
 from faircal.metrics.results import ALL, GLOBAL, Condition, Result
 
@@ -30,10 +31,10 @@ Key: TypeAlias = tuple[str, str, str]
 Ends: TypeAlias = tuple[float, float]
 
 REPLICATES = 1000
-RATES = ("fpr", "fnr", "tpr")
 #: Metrics with a linear approximation; besides, those whose catalogue entry has `losses`.
-_LINEAR = {*RATES, "ks", "ece", "auroc", "cllr", "min_cllr"}
+_LINEAR = {*ERROR_RATES, "ks", "ece", "auroc", "cllr", "min_cllr"}
 _UNDEFINED = (float("nan"), float("nan"))
+_NONE = np.empty(0)
 
 #: Random numbers for people without a name, however many there are.
 _BUCKETS = 4096
@@ -76,19 +77,40 @@ class Uncertainty:
     ) -> None:
         self.values = {m.what: m.value for m in measures}
         self.independent = people is None or not people.names
-        sets = pair_sets(score, probability, genuine, groups, people)
-        self.sets = {each.name: each for each in sets}
         self.names = () if people is None else people.names
         self._n, self._seed, self._given = replicates, seed, threshold_given
+        everybody = IdentifiedPairs.of(genuine, people)
+        rows: dict[str, NDArray[np.intp] | slice] = {GLOBAL: slice(None)}
+        if groups is not None:
+            code = groups.pair
+            rows |= {name: np.flatnonzero(code == g) for g, name in enumerate(groups.names)}
+        self.sets = {
+            name: PairSet(
+                name,
+                everybody.part(of),
+                _NONE if score is None else score[of],
+                _NONE if probability is None else probability[of],
+                self.independent,
+                replicates,
+                seed,
+            )
+            for name, of in rows.items()
+        }
+        self._thresholds: dict[str, float] = {}
+        for (group, condition, metric), value in self.values.items():
+            if (group, metric) == (GLOBAL, "threshold"):
+                self._thresholds[condition] = value
+                # A point of the ROC has the threshold that all pairs set.
+                if condition.startswith("global_fpr="):
+                    self._thresholds[condition.removeprefix("global_")] = value
         self._ends: dict[tuple[Key, float], Ends] = {}
         self._spreads: dict[Key, PeopleVariance] = {}
-        self._curves: dict[str, BinnedCurve] = {}
 
     def interval(self, group: str, condition: str, metric: str, level: float = 0.95) -> Ends:
         """Return (low, high) of a value; NaN where it is undefined or has no interval."""
         key = group, condition, metric
         if (key, level) not in self._ends:
-            made = self._deviation if group == ALL else self._value
+            made = self._over_groups if group == ALL else self._of_set
             self._ends[key, level] = made(key, self.values[key], level)
         return self._ends[key, level]
 
@@ -102,38 +124,39 @@ class Uncertainty:
             value = self.values[key]
             losses = METRICS[metric].losses if metric in METRICS else None
             linear = metric in _LINEAR or losses is not None
-            varies = group != ALL and linear and not np.isnan(value)
-            if not varies or self._too_few(group, metric):
+            if group == ALL or not linear or np.isnan(value):
                 return None
-            self._spreads[key] = self._spread(key, value)
+            pairs = self.sets[group]
+            if pairs.people(metric) < FEWEST:
+                return None
+            if metric in ERROR_RATES:
+                kind, rate = _error_rate(metric, value)
+                spread = pairs.rate_spread(kind, self._thresholds.get(condition, np.nan), rate)
+                if metric == "tpr":
+                    spread = spread._replace(influence=-spread.influence)
+            elif metric == "auroc":
+                spread = pairs.ordering.spread
+            else:
+                prior = float(self.sets[GLOBAL].identified.genuine.mean())
+                spread = pairs.spread(metric, prior)
+            self._spreads[key] = spread
         return self._spreads[key]
-
-    def effective_people(self, group: str = GLOBAL, metric: str = "fpr") -> float:
-        """Return the effective number of people in the pairs of a kind.
-
-        Imposter pairs for ``fpr``, genuine ones for ``fnr`` and ``tpr``.
-        """
-        return self.sets[group].dyads(metric).effective_people
-
-    def trials(self, group: str, metric: str) -> int:
-        """Return the pairs that a rate counts."""
-        return self.sets[group].trials("fnr" if metric == "tpr" else metric)
 
     def effective_trials(self, group: str, condition: str, metric: str) -> float:
         """Return how many independent pairs would make a rate as uncertain as it is."""
-        key = group, condition, metric
-        kind, rate = self._kind(metric, self.values[key])
-        pairs = self.sets[group]
+        key, pairs = (group, condition, metric), self.sets[group]
+        kind, rate = _error_rate(metric, self.values[key])
+        trials = pairs.identified.trials[kind].pairs
         if self.independent:
-            return float(pairs.trials(kind))
-        if np.isnan(rate) or self._too_few(group, metric):
+            return float(trials)
+        if np.isnan(rate) or pairs.people(metric) < FEWEST:
             return float("nan")
+        at = max(rate, 0.5 / max(trials, 1))
         if metric == "tpr" and condition and not self._given:
             low, high = self.interval(*key)
             half = max((high - low) / 2, 1e-12) / float(ndtri(0.975))
-            return max(rate, 0.5 / pairs.trials(kind)) * (1 - min(rate, 0.999)) / half**2
-        at = max(rate, 0.5 / max(pairs.trials(kind), 1))
-        return self._effective(pairs, kind, rate)(at) / self._wider(key, rate)
+            return at * (1 - min(rate, 0.999)) / half**2
+        return pairs.effective_trials(kind, at, rate) / self._wider(key, kind, rate)
 
     def replicates(self, keys: Sequence[Key]) -> NDArray[np.float32]:
         """Return replicates of values, less the values, shape (n_replicates, n_keys).
@@ -155,85 +178,46 @@ class Uncertainty:
         more = (f"?{here}/{i}" for i in range(len(influence) - names))
         return replicates(influence, (*self.names, *more), self._n, self._seed)
 
-    # ------------------------------------------------------------- of one group
+    # ------------------------------------------------------------- of one set of pairs
 
-    def _value(self, key: Key, value: float, level: float) -> Ends:
+    def _of_set(self, key: Key, value: float, level: float) -> Ends:
         """Return the interval of a value of all pairs or of a group."""
-        group, _, metric = key
+        group, condition, metric = key
+        pairs = self.sets[group]
         if metric == "threshold" or np.isnan(value):
             return _UNDEFINED
-        if self.independent and metric in RATES:
-            trials = self.sets[group].trials(self._kind(metric, value)[0])
+        if self.independent and metric in ERROR_RATES:
+            trials = pairs.identified.trials[ERROR_RATES[metric]].pairs
             low, high = wilson(np.clip(value, 0, 1) * trials, trials, level)
             return float(low), float(high)
-        if self._too_few(group, metric):
+        if pairs.people(metric) < FEWEST:
             return _UNDEFINED
-        if metric == "tpr" and key[1] and not self._given:
+        if metric == "tpr" and condition and not self._given:
             return self._tpr_at_fpr(key, value, level)
-        if metric in RATES:
+        if metric in ERROR_RATES:
             return self._rate(key, value, level)
         if metric in ("ks", "ece"):
-            return self._calibration(group, metric, value, level)
+            of_bins = pairs.curve.estimates[metric]
+            ends = pairs.curve.interval(metric, level)
+            scale = value / of_bins if of_bins > 0 else 1.0  # pairs show a little more than bins
+            return ends[0] * scale, min(ends[1] * scale, 1.0)
         if metric == "auroc":
-            return self._auroc(group, value, level)
+            return pairs.ordering.interval(value, level)
         spread = self.spread(*key)
         if spread is None:
             return _UNDEFINED
-        ends = spread.scaled(value, level)
+        ends = spread.interval(value, level, loss=True)
         return (ends[0], min(ends[1], 1.0)) if metric in ("brier", "min_cllr") else ends
 
-    def _auroc(self, group: str, value: float, level: float) -> Ends:
-        ordering = self.sets[group].ordering
-        wrong = value if ordering.turned else 1 - value
-        if not len(ordering.rates) or not 0 <= wrong < 0.5:
-            return _UNDEFINED
-        compared = self.trials(group, "fpr") * self.trials(group, "fnr")
-        low, high = rate_interval(
-            wrong,
-            compared,
-            lambda p: compared * ordering.correlation(p),
-            level=level,
-            freedom=ordering.degrees_of_freedom(wrong),
-        )
-        return (low, high) if ordering.turned else (1 - high, 1 - low)
-
-    def _too_few(self, group: str, metric: str) -> bool:
-        """Whether there are too few people in the pairs that a value is measured of."""
-        pairs = self.sets[group]
-        if metric in RATES:
-            return pairs.dyads(self._kind(metric, 0.0)[0]).people < FEWEST
-        if metric == "auroc":
-            return min(pairs.dyads(kind).people for kind in ("fpr", "fnr")) < FEWEST
-        return pairs.identified.people < FEWEST
-
-    def _spread(self, key: Key, value: float) -> PeopleVariance:
-        group, condition, metric = key
-        pairs = self.sets[group]
-        if metric in RATES:
-            kind, rate = self._kind(metric, value)
-            spread = pairs.rate_spread(kind, self._threshold(condition), rate)
-            return spread if kind == metric else spread._replace(influence=-spread.influence)
-        if metric == "ks":
-            return pairs.ks_spread()
-        if metric == "ece":
-            return pairs.ece_spread()
-        if metric in ("cllr", "min_cllr"):
-            overall = self.sets[GLOBAL].identified.genuine
-            return pairs.cllr_spread(float(overall.mean()) if metric == "cllr" else None)
-        return pairs.ordering.spread if metric == "auroc" else pairs.loss_spread(METRICS[metric])
-
-    @staticmethod
-    def _kind(metric: str, value: float) -> tuple[str, float]:
-        """Return the error rate that a rate is, or is one minus, and its value."""
-        kind, rate = ("fnr", 1 - value) if metric == "tpr" else (metric, value)
-        return kind, min(max(rate, 0.0), 1.0)
-
     def _rate(self, key: Key, value: float, level: float) -> Ends:
+        """Return the interval of a rate at a threshold."""
         group, condition, metric = key
-        kind, rate = self._kind(metric, value)
-        pairs = self.sets[group]
-        low, high = pairs.dependence(kind).interval(rate, level, wider=self._wider(key, rate))
-        if not pairs.errors(kind, self._threshold(condition)):
+        kind, rate = _error_rate(metric, value)
+        pairs, wider = self.sets[group], self._wider(key, kind, rate)
+        low, high = pairs.dependence(kind).interval(rate, level, wider=wider)
+        scores = pairs.score[pairs.identified.trials[kind].rows]
+        accepted = scores >= self._thresholds.get(condition, np.nan)
+        if not (accepted == (kind == "fpr")).any():
             low = 0.0  # a part of an error, between two scores, is none that was seen
         return (low, high) if kind == metric else (1 - high, 1 - low)
 
@@ -245,9 +229,19 @@ class Uncertainty:
         strangers score high often score high with themselves.
         """
         group, condition, _ = key
-        pairs, rate, at = self.sets[group], Condition.of(condition).rate, self._threshold(condition)
+        pairs, rate = self.sets[group], Condition.of(condition).rate
+        at = self._thresholds.get(condition, np.nan)
         low, high = self._rate(key, value, level)
-        lower, upper = pairs.tpr_between(rate, level)
+        # The highest and the lowest threshold at which the counted FPR may be that of the rate.
+        genuine, imposters = (
+            pairs.score[pairs.identified.trials[kind].rows] for kind in ("fnr", "fpr")
+        )
+        n, dependence = len(imposters), pairs.dependence("fpr")
+        z = float(stdtrit(dependence.degrees_of_freedom(rate), (1 + level) / 2))
+        away = z * np.sqrt(dependence.variance(rate))
+        counts = np.clip([np.floor((rate - away) * n), np.ceil((rate + away) * n)], 0, n - 1)
+        ends = np.sort(imposters)[n - 1 - counts.astype(np.int64)]
+        lower, upper = (float((genuine > end).mean()) for end in ends)
         wrong, taken = (
             pairs.rate_spread(kind, at, p).influence
             for kind, p in (("fnr", 1 - value), ("fpr", rate))
@@ -255,18 +249,11 @@ class Uncertainty:
         size = float(np.sqrt((wrong**2).sum() * (taken**2).sum()))
         # More errors of either kind at the threshold mean a lower TPR at the rate.
         correlation = float(wrong @ taken) / size if size > 0 else 0.0
-        ends = (
-            value - combined_reach(value - low, max(value - lower, 0.0), correlation),
-            value + combined_reach(high - value, max(upper - value, 0.0), correlation),
-        )
-        return max(ends[0], 0.0), min(ends[1], 1.0)
+        down = combined_reach(value - low, max(value - lower, 0.0), correlation)
+        up = combined_reach(high - value, max(upper - value, 0.0), correlation)
+        return max(value - down, 0.0), min(value + up, 1.0)
 
-    def _threshold(self, condition: str) -> float:
-        """Return the threshold of a condition; that of a point of the ROC is set by all pairs."""
-        set_by = f"global_{condition}" if condition.startswith("fpr=") else condition
-        return self.values.get((GLOBAL, set_by, "threshold"), float("nan"))
-
-    def _wider(self, key: Key, rate: float) -> float:
+    def _wider(self, key: Key, kind: str, rate: float) -> float:
         """Return by how much the threshold, which other people would have set, widens a variance.
 
         All pairs set it. Where other people would have more errors of the kind that is held fixed,
@@ -274,9 +261,9 @@ class Uncertainty:
         global rate a group's interval is at least that at a given threshold: its rate at the very
         threshold that was set is of interest, too.
         """
-        group, condition, metric = key
-        under, at = Condition.of(condition), self._threshold(condition)
-        kind, held = self._kind(metric, 0.0)[0], under.metric
+        group, condition, _ = key
+        under, at = Condition.of(condition), self._thresholds.get(condition, np.nan)
+        held = under.metric
         given = self._given or not under.kind.startswith("global_")
         if given or np.isnan(at) or (group == GLOBAL and kind == held):
             return 1.0
@@ -290,98 +277,87 @@ class Uncertainty:
         both = float(((moved - ratio * by if kind == held else moved + ratio * by) ** 2).sum())
         return max(1.0, both / alone)
 
-    def _curve(self, group: str) -> BinnedCurve:
-        if group not in self._curves:
-            self._curves[group] = self.sets[group].curve(self._n, self._seed)
-        return self._curves[group]
-
-    def _calibration(self, group: str, metric: str, value: float, level: float) -> Ends:
-        curve = self._curve(group)
-        of_bins = curve.estimate(metric)
-        low, high = curve.interval(metric, level)
-        scale = value / of_bins if of_bins > 0 else 1.0  # single pairs show a little more than bins
-        return low * scale, min(high * scale, 1.0)
-
     # ------------------------------------------------------------- over groups
 
-    def _deviation(self, key: Key, value: float, level: float) -> Ends:
-        """Return the interval of a number over groups."""
+    def _over_groups(self, key: Key, value: float, level: float) -> Ends:
+        """Return the interval of a number over groups.
+
+        There is none where a group's value has none, or no two groups have a value.
+        """
         _, condition, full_name = key
         metric, _, name = full_name.partition("_")
-        if np.isnan(value):
+        deviation, measure = name in DEVIATIONS or name == "gap", name or full_name
+        if np.isnan(value) or not (deviation or measure in FAIRNESS):
             return _UNDEFINED
-        if name in DEVIATIONS or name == "gap":
-            keys = self._groups(condition, metric, level)
-            return self._deviated(name, keys, level) if keys else _UNDEFINED
-        kinds = ("fpr", "fnr") if full_name in FAIRNESS else (metric,)
-        keys_by_kind = [self._groups(condition, kind, level) for kind in kinds]
-        if not all(keys_by_kind) or (name or full_name) not in FAIRNESS:
-            return _UNDEFINED
-        rates = [np.array([self.values[k] for k in keys]) for keys in keys_by_kind]
-        ends = [np.array([self.interval(*k, level) for k in keys]).T for keys in keys_by_kind]
+        keys_by_kind = []
+        for kind in ("fpr", "fnr") if full_name in FAIRNESS else (metric,):
+            keys = [
+                (group, condition, kind)
+                for group in self.sets
+                if group != GLOBAL
+                and not np.isnan(self.values.get((group, condition, kind), np.nan))
+            ]
+            if len(keys) < 2 or any(np.isnan(self.interval(*k, level)[0]) for k in keys):
+                return _UNDEFINED
+            keys_by_kind.append(keys)
+        values = [np.array([self.values[k] for k in keys]) for keys in keys_by_kind]
+        simulate = []
+        for keys in keys_by_kind:
+            noise = np.random.default_rng([self._seed, 1]).standard_normal((self._n, len(keys)))
+            simulate.append(partial(self._simulated, keys, noise))
+        if deviation:
+            low = lower_end(name, values[0], simulate[0], level)
+            # With no lower end to miss, all that the interval may miss is for the upper one.
+            at = level if low > 0 else max(2 * level - 1, level / 2)
+            ends = np.array([self.interval(*k, at) for k in keys_by_kind[0]])
+            return low, upper_end(name, values[0], ends[:, 0], ends[:, 1])
+        ends_by_kind = [np.array([self.interval(*k, level) for k in of]) for of in keys_by_kind]
         return unfairness_interval(
-            name or full_name,
-            rates,
-            [(each[0], each[1]) for each in ends],
-            [self._simulate(k, r) for k, r in zip(keys_by_kind, rates, strict=True)],
+            measure,
+            values,
+            [(ends[:, 0], ends[:, 1]) for ends in ends_by_kind],
+            simulate,
             level=level,
             replicates=self._n,
             rng=np.random.default_rng([self._seed, 2]),
         )
 
-    def _groups(self, condition: str, metric: str, level: float) -> list[Key]:
-        """Return the groups with a value; none where one has no interval, or there are no two."""
-        keys = [
-            (group, condition, metric)
-            for group in self.sets
-            if group != GLOBAL and not np.isnan(self.values.get((group, condition, metric), np.nan))
-        ]
-        unsure = any(np.isnan(self.interval(*k, level)[0]) for k in keys)
-        return [] if unsure or len(keys) < 2 else keys
+    def _simulated(self, keys: list[Key], noise: Float64, truth: Float64) -> Float64:
+        """Return the groups' values again as other people would give them, were `truth` true.
 
-    def _deviated(self, name: str, keys: list[Key], level: float) -> Ends:
-        values = np.array([self.values[k] for k in keys])
-        low = lower_end(name, values, self._simulate(keys, values), level)
-        # With no lower end to miss, all that the interval may miss is for the upper one.
-        ends = np.array(
-            [self.interval(*k, level if low > 0 else max(2 * level - 1, level / 2)) for k in keys]
-        )
-        return low, upper_end(name, values, ends[:, 0], ends[:, 1])
+        Rates vary as normal numbers of the variance at the true rate: of one group alone this makes
+        the interval of `rate_interval`.
 
-    def _simulate(self, keys: list[Key], values: Float64) -> Callable[[Float64], Float64]:
-        """Return what finds the groups' values again, with the noise of other people."""
-        metric = keys[0][2]
-        rng = np.random.default_rng([self._seed, 1])
-        if metric in RATES:
-            return rate_noise([self._again(k, values) for k in keys], self._n, rng)
-        if metric in ("ks", "ece"):
-            curves = [self._curve(group) for group, _, _ in keys]
+        Parameters
+        ----------
+        keys : list of (group, condition, metric)
+        noise : ndarray of float64, shape (n_replicates, n_groups)
+            Standard normal.
+        truth : ndarray of float64, shape (n_groups,)
 
-            def sizes(truth: Float64) -> Float64:
-                scales = np.divide(truth, values, out=np.zeros_like(truth), where=values > 1e-9)
-                pairs = zip(curves, scales, strict=True)
-                return np.stack([curve.size(metric, scale) for curve, scale in pairs], axis=-1)
-
-            return sizes
-        spreads = [self.spread(*k) for k in keys]
-        noise = rng.standard_normal((self._n, len(keys)))
-        noise *= np.sqrt([np.nan if s is None else s.variance for s in spreads])
-        return lambda truth: truth + noise
-
-    def _again(self, key: Key, values: Float64) -> Callable[[float], float]:
-        group, _, metric = key
-        pairs = self.sets[group]
-        if self.independent:
-            return lambda _: float(pairs.trials(metric))
-        return self._effective(pairs, metric, max(self.values[key], float(values.mean())))
-
-    @staticmethod
-    def _effective(pairs: PairSet, metric: str, near: float) -> Callable[[float], float]:
-        """Return how many independent trials a rate counts, by the true rate, which is `near`.
-
-        Fewer where the design effect is badly known: as much as Student's t is wider than normal.
+        Returns
+        -------
+        ndarray of float64, shape (n_replicates, n_groups)
         """
-        dependence, trials = pairs.dependence(metric), pairs.trials(metric)
-        freedom = dependence.degrees_of_freedom(min(max(near, 1e-9), 1 - 1e-9))
-        few = (ndtri(0.975) / stdtrit(freedom, 0.975)) ** 2
-        return lambda p: float(trials * few / dependence.design_effect(min(max(p, 1e-9), 1.0)))
+        metric = keys[0][2]
+        values = np.array([self.values[k] for k in keys])
+        pairs = [self.sets[group] for group, _, _ in keys]
+        if metric in ERROR_RATES:
+            near = np.maximum(values, values.mean())
+            n = [
+                of.effective_trials(ERROR_RATES[metric], rate, about)
+                for of, rate, about in zip(pairs, truth, near, strict=True)
+            ]
+            return np.asarray(truth + noise * np.sqrt(truth * (1 - truth) / np.array(n)))
+        if metric in ("ks", "ece"):
+            scales = np.divide(truth, values, out=np.zeros_like(truth), where=values > 1e-9)
+            sizes = [of.curve.size(metric, at) for of, at in zip(pairs, scales, strict=True)]
+            return np.stack(sizes, axis=-1)
+        spreads = [self.spread(*k) for k in keys]
+        variances = [np.nan if spread is None else spread.variance for spread in spreads]
+        return np.asarray(truth + noise * np.sqrt(variances))
+
+
+def _error_rate(metric: str, value: float) -> tuple[str, float]:
+    """Return the error rate that a rate is, or is one minus, and its value."""
+    return ERROR_RATES[metric], min(max(1 - value if metric == "tpr" else value, 0.0), 1.0)

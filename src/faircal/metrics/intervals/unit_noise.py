@@ -90,7 +90,7 @@ class UnitNoise:
         noise = (self.numbers @ table.astype(np.float32)).astype(np.float64)
         # Rows of all kinds are counted: nothing varies more upwards, as few imposters would.
         mass = np.eye(1, width)[0]
-        return BinnedCurve(bins, wide * noise, tens, mass)
+        return BinnedCurve(bins, wide * noise, bin_of, tens, mass)
 
 
 class ErrorReplicates(NamedTuple):
