@@ -23,11 +23,12 @@ are fractions. What is undefined or withheld is null, never NaN.
         ``people`` and ``effective_people`` (how many, each in equally many pairs, would tell as
         much; null where the data does not say), ``genuine`` and ``imposter`` (numbers of pairs),
         ``caution`` (a sentence where there are fewer than 30 people, else null), and ``fpr``,
-        ``fnr``, ``ks``. Each of `fpr` and `fnr` has ``value``, ``low``, ``high``, ``errors`` (a
-        fraction where the rate is interpolated), ``trials``, ``enough`` and ``reason``. Without
-        enough data (`faircal.metrics.intervals.sufficient_data`) `enough` is false, `reason` a
-        sentence, and value, low and high are null; ``results.csv`` keeps the
-        raw numbers. `ks` has ``value``, ``low``, ``high``, ``trials``, ``enough`` and ``reason``.
+        ``fnr``, ``ks`` and any other headline metric (`faircal.metrics.Metric`). Each of `fpr` and
+        `fnr` has ``value``, ``low``, ``high``, ``errors`` (a fraction where the rate is
+        interpolated), ``trials``, ``enough`` and ``reason``. Without enough data
+        (`faircal.metrics.intervals.sufficient_data`) `enough` is false, `reason` a sentence, and
+        value, low and high are null; ``results.csv`` keeps the raw numbers. The others have
+        ``value``, ``low``, ``high``, ``trials``, ``enough`` and ``reason``.
         `fpr` is null at a global false-negative rate, where it is not measured.
     ``over_groups``
         An object from measures over groups (``fpr_gap``, ``fpr_max_min``, ``fdr``, ``garbe``, …,
@@ -57,6 +58,7 @@ from typing import Any
 from faircal._base.errors import DataError
 from faircal._base.files import write_text
 from faircal._version import __version__
+from faircal.metrics.catalogue import METRICS, Metric
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import ALL, AUDIT, GLOBAL, Condition, Result, without_nan
 from faircal.report.findings import (
@@ -148,7 +150,7 @@ def _group(measured: VariantResults, point: RatesAtPoint, group: str) -> dict[st
         "caution": caution(measured.store, measured.attribute, group),
         "fpr": _rate(point.rates.get("fpr"), group),
         "fnr": _rate(point.rates.get("fnr"), group),
-        "ks": _ks(measured, group),
+        **{m.name: _metric(measured, m, group) for m in METRICS.values() if m.headline},
     }
 
 
@@ -168,18 +170,20 @@ def _rate(rates: RatesByGroup | None, group: str) -> dict[str, Any] | None:
     }
 
 
-def _ks(measured: VariantResults, group: str) -> dict[str, Any]:
-    """Return the calibration error of a group, where probabilities and enough data are there."""
-    ks = measured.result("ks", group)
-    reason = ks.withheld or None
-    if math.isnan(ks.value):
-        pairs = sum(measured.counts(group) or (0, 0))
-        reason = "no probabilities: calibration cannot be measured" if pairs else "no pairs"
+def _metric(measured: VariantResults, metric: Metric, group: str) -> dict[str, Any]:
+    """Return a headline metric of a group, where it was measured and there is enough data."""
+    result, pairs = measured.result(metric.name, group), sum(measured.counts(group) or (0, 0))
+    reason = result.withheld or None
+    if math.isnan(result.value):
+        undefined = "no probabilities: calibration cannot be measured"
+        if metric.of == "score":
+            undefined = "undefined of these pairs"
+        reason = undefined if pairs else "no pairs"
     return {
-        "value": None if reason else ks.value,
-        "low": None if reason else ks.low,
-        "high": None if reason else ks.high,
-        "trials": sum(measured.counts(group) or (0, 0)),
+        "value": None if reason else result.value,
+        "low": None if reason else result.low,
+        "high": None if reason else result.high,
+        "trials": pairs,
         "enough": reason is None,
         "reason": reason,
     }

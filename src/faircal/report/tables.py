@@ -100,15 +100,19 @@ _OVER = (("mean", "Mean"), ("aad", "AAD"), ("mad", "MAD"), ("std", "STD"))
 
 def calibration_table(results: LabelledResults, attribute: str, metric: str = "ks") -> Table:
     """The paper's second table: calibration error over groups."""
-    title = METRICS[metric].title
-    columns = [ColumnSpec(f"{title} {name}", f"{metric}_{key}", group=ALL) for key, name in _OVER]
+    title, mean = METRICS[metric].title, METRICS[metric].better
+    columns = [
+        ColumnSpec(f"{title} {name}", f"{metric}_{key}", ALL, better="lower" if of else mean)
+        for of, (key, name) in enumerate(_OVER)
+    ]
     return method_table(
         results,
         attribute,
         f"calibration-{metric}",
         f"Fairness calibration ({title})",
         f"{title} of each group: mean over groups, average (AAD) and largest (MAD) absolute "
-        "deviation from it, standard deviation (STD). Percent; lower is better."
+        "deviation from it, standard deviation (STD). Percent; lower is better"
+        + ("." if mean == "lower" else ", but for the mean.")
         + results.caution(attribute, metric, [""]),
         columns,
     )
@@ -213,9 +217,10 @@ def further_tables(results: LabelledResults, attribute: str) -> list[Table]:
     if not results.groups(attribute):
         return []
     tables = [equality_table(results, attribute, "fnr")]
-    tables += [calibration_table(results, attribute, metric) for metric in ("ece", "brier")]
+    further = [m.name for m in METRICS.values() if m.deviations and m.name != "ks"]
+    tables += [calibration_table(results, attribute, metric) for metric in further]
     points = [c for c in conditions(results, attribute) if not c.startswith("global_fnr")]
-    tables.append(group_table(results, attribute, "ks"))
+    tables += [group_table(results, attribute, m.name) for m in METRICS.values() if m.headline]
     tables += [group_table(results, attribute, "fpr", point) for point in points]
     # Twenty measures a method: of a benchmark only where it is strictest, of an audit everywhere.
     shown = points if len(results.variants) == 1 else points[-1:]

@@ -28,11 +28,10 @@ from faircal.evaluation.compare.verdicts import (
     no_worse,
     non_inferior,
 )
+from faircal.metrics.catalogue import METRICS
 from faircal.metrics.intervals import Key
 from faircal.metrics.results import ALL, GLOBAL, Condition, Result, read_rows, write_rows
 
-#: What is compared unless told: error rates where decisions are made, and the calibration error.
-METRICS = ("fpr", "fnr", "ks")
 _RATES = ("fpr", "fnr", "tpr")
 #: What a method changes, in short: groups, metric, and where rates are taken.
 HEADLINES = (
@@ -260,6 +259,17 @@ def read_differences(folder: Path) -> list[Comparison]:
     return read_rows(folder / DIFFERENCES, Comparison)
 
 
+def default_metrics() -> tuple[str, ...]:
+    """Return what is compared unless told: error rates where decisions are made, headline metrics.
+
+    Examples
+    --------
+    >>> default_metrics()
+    ('fpr', 'fnr', 'ks')
+    """
+    return "fpr", "fnr", *(metric.name for metric in METRICS.values() if metric.headline)
+
+
 def _wanted(matched: Sequence[MatchedValues], metrics: Sequence[str]) -> list[str]:
     """Return the metrics to compare, all of which there are."""
     there: dict[str, None] = {}
@@ -271,7 +281,7 @@ def _wanted(matched: Sequence[MatchedValues], metrics: Sequence[str]) -> list[st
             raise ParameterError(
                 f"metrics: {metric!r} is not in both runs; {did_you_mean(metric, there)}"
             )
-    return list(metrics) or [metric for metric in METRICS if metric in there]
+    return list(metrics) or [metric for metric in default_metrics() if metric in there]
 
 
 def _keys(
@@ -303,7 +313,7 @@ def _keys(
 def _why(matched: Sequence[MatchedValues], metrics: Sequence[str]) -> str:
     """Say why there is nothing to compare."""
     if not metrics:
-        return f"none of {', '.join(METRICS)} is in both runs"
+        return f"none of {', '.join(default_metrics())} is in both runs"
     names = " and ".join(dict.fromkeys(metric.upper() for metric in metrics))
     here = [(key, both) for both in matched for key in both.a if key[2] in metrics]
     if any(key in both.b and _set(key, both) for key, both in here):
