@@ -142,77 +142,85 @@ def as_rates(rates: npt.ArrayLike) -> FloatArray:
     return at
 
 
-def threshold_at_fpr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the thresholds at given FPRs, interpolated linearly on the ROC curve.
+def threshold_at_rate(
+    ranking: Ranking, metric: Literal["fpr", "fnr"], rates: npt.ArrayLike, *, upper: float = 1.0
+) -> FloatArray:
+    """Return the thresholds at given FPRs or FNRs, interpolated linearly on the ROC curve.
 
-    NaN without imposters. `upper`, the threshold of the curve's artificial first point (see `roc`),
-    matters only below the FPR at which the highest score is an imposter's.
+    NaN without imposters, or without genuine pairs. `upper`, the threshold of the curve's
+    artificial first point (see `roc`), matters only where the highest score has the rate or less.
 
     Examples
     --------
-    >>> threshold_at_fpr(Ranking.of([0.9, 0.7, 0.5, 0.3], [1, 0, 1, 0]), [0.0, 0.25, 0.5])
+    >>> ranking = Ranking.of([0.9, 0.7, 0.5, 0.3], [1, 0, 1, 0])
+    >>> threshold_at_rate(ranking, "fpr", [0.0, 0.25, 0.5])
     array([0.9, 0.8, 0.5])
-    """
-    at = as_rates(rates)
-    if not ranking.n_imposter:
-        return np.full(at.shape, np.nan)
-    fpr, _, thresholds = roc(ranking, upper=upper)
-    return np.asarray(np.interp(at, fpr, thresholds))
-
-
-def threshold_at_fnr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the thresholds at given FNRs: interpolated over TPR, at 1 − rate, on the ROC curve.
-
-    NaN without genuine pairs; `upper` is as for `threshold_at_fpr`.
-
-    Examples
-    --------
-    >>> threshold_at_fnr(Ranking.of([0.9, 0.7, 0.5, 0.3], [1, 0, 1, 0]), [0.0, 0.25, 0.5])
+    >>> threshold_at_rate(ranking, "fnr", [0.0, 0.25, 0.5])
     array([0.3, 0.6, 0.7])
     """
     at = as_rates(rates)
-    if not ranking.n_genuine:
+    if not (ranking.n_imposter if metric == "fpr" else ranking.n_genuine):
         return np.full(at.shape, np.nan)
-    _, tpr, thresholds = roc(ranking, upper=upper)
-    return np.asarray(np.interp(1 - at, tpr, thresholds))
+    fpr, tpr, thresholds = roc(ranking, upper=upper)
+    # Both rates ascend along the curve.
+    where, rate = (at, fpr) if metric == "fpr" else (1 - at, tpr)
+    return np.asarray(np.interp(where, rate, thresholds))
 
 
-def fpr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the FPR at given thresholds, interpolated linearly between the scores.
+def threshold_at_fpr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
+    """Return the thresholds at given FPRs; see `threshold_at_rate`."""
+    return threshold_at_rate(ranking, "fpr", rates, upper=upper)
+
+
+def threshold_at_fnr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
+    """Return the thresholds at given FNRs; see `threshold_at_rate`."""
+    return threshold_at_rate(ranking, "fnr", rates, upper=upper)
+
+
+def interpolated_rate(
+    ranking: Ranking, metric: Literal["fpr", "fnr", "tpr"], at: npt.ArrayLike, *, upper: float = 1.0
+) -> FloatArray:
+    """Return a rate at given thresholds, interpolated linearly between the scores.
 
     At a score of the ranking it is the counted rate; between two scores it is a fraction of a
     pair, which keeps small groups comparable. `rates_at_threshold` only counts. A threshold of NaN
-    gives NaN, and so do no imposters; above the largest score the rate reaches 0 at `upper`.
+    gives NaN, and so do no imposters (``fpr``) or no genuine pairs; above the largest score no
+    pair is left at `upper`.
 
     Examples
     --------
-    >>> fpr_at_threshold(Ranking.of([0.9, 0.6, 0.2], [1, 0, 0]), [0.95, 0.6, 0.4])
+    >>> interpolated_rate(Ranking.of([0.9, 0.6, 0.2], [1, 0, 0]), "fpr", [0.95, 0.6, 0.4])
     array([0.  , 0.5 , 0.75])
+    >>> interpolated_rate(Ranking.of([0.8, 0.6, 0.2], [1, 1, 0]), "tpr", [0.9, 0.7, 0.1])
+    array([0.25, 0.75, 1.  ])
     """
-    return _over_threshold(ranking, ranking.fp, ranking.n_imposter, at, upper)
+    t = np.asarray(at, dtype=np.float64)
+    of_fpr = ranking.fp, ranking.n_imposter
+    counts, total = of_fpr if metric == "fpr" else (ranking.tp, ranking.n_genuine)
+    if not total:
+        return np.full(t.shape, np.nan)
+    thresholds, rates = ranking.thresholds[::-1], counts[::-1] / total
+    # Where the largest score is at `upper` or beyond, a point there would have two rates: the
+    # counted one and 0. The counted one is what a decision at that threshold would give.
+    if upper > thresholds[-1]:
+        thresholds, rates = np.append(thresholds, upper), np.append(rates, 0.0)
+    accepted = np.asarray(np.interp(t, thresholds, rates, right=0.0))
+    return np.asarray(1 - accepted) if metric == "fnr" else accepted
+
+
+def fpr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
+    """Return the FPR at given thresholds; see `interpolated_rate`."""
+    return interpolated_rate(ranking, "fpr", at, upper=upper)
 
 
 def tpr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the TPR at given thresholds, NaN without genuine pairs; else as `fpr_at_threshold`.
-
-    Examples
-    --------
-    >>> tpr_at_threshold(Ranking.of([0.8, 0.6, 0.2], [1, 1, 0]), [0.9, 0.7, 0.1])
-    array([0.25, 0.75, 1.  ])
-    """
-    return _over_threshold(ranking, ranking.tp, ranking.n_genuine, at, upper)
+    """Return the TPR at given thresholds; see `interpolated_rate`."""
+    return interpolated_rate(ranking, "tpr", at, upper=upper)
 
 
 def fnr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the FNR at given thresholds: 1 − `tpr_at_threshold`, NaN without genuine pairs.
-
-    Examples
-    --------
-    >>> fnr_at_threshold(Ranking.of([0.8, 0.6, 0.2], [1, 1, 0]), 0.6)
-    array(0.)
-    """
-    accepted = _over_threshold(ranking, ranking.tp, ranking.n_genuine, at, upper)
-    return np.asarray(1 - accepted)
+    """Return the FNR at given thresholds, 1 − TPR; see `interpolated_rate`."""
+    return interpolated_rate(ranking, "fnr", at, upper=upper)
 
 
 class ErrorCounts(NamedTuple):
@@ -325,18 +333,3 @@ def find_threshold(
     distance = np.abs(fpr[corners] - target)
     # Thresholds descend, so the last of the nearest points has the lowest.
     return float(thresholds[corners][np.flatnonzero(distance == distance.min())[-1]])
-
-
-def _over_threshold(
-    ranking: Ranking, counts: IntArray, total: int, at: npt.ArrayLike, upper: float
-) -> FloatArray:
-    """Interpolate a rate over threshold, down to 0 at `upper` or just above the largest score."""
-    t = np.asarray(at, dtype=np.float64)
-    if not total:
-        return np.full(t.shape, np.nan)
-    thresholds, rates = ranking.thresholds[::-1], counts[::-1] / total
-    # Where the largest score is at `upper` or beyond, a point there would have two rates: the
-    # counted one and 0. The counted one is what a decision at that threshold would give.
-    if upper > thresholds[-1]:
-        thresholds, rates = np.append(thresholds, upper), np.append(rates, 0.0)
-    return np.asarray(np.interp(t, thresholds, rates, right=0.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,11 @@ from faircal.metrics import (
     Ranking,
     cllr,
     deviations,
-    fnr_at_threshold,
-    fpr_at_threshold,
+    interpolated_rate,
     min_cllr,
     rates_at_threshold,
-    threshold_at_fnr,
-    threshold_at_fpr,
+    threshold_at_rate,
     tpr_at_fpr,
-    tpr_at_threshold,
     unfairness,
 )
 from faircal.metrics.results import ALL, GLOBAL, Result
@@ -152,8 +149,8 @@ def measure(
             tpr = tpr_at_fpr(overall, rates)
         else:  # at the calibration threshold
             source = threshold_from
-            at = threshold_at_fpr(source.scores[GLOBAL], rates, upper=source.upper)
-            tpr = tpr_at_threshold(overall, at, upper=test.upper)
+            at = threshold_at_rate(source.scores[GLOBAL], "fpr", rates, upper=source.upper)
+            tpr = interpolated_rate(overall, "tpr", at, upper=test.upper)
         for rate, value in zip(rates, tpr, strict=True):
             measured.append((GLOBAL, condition("fpr", rate), "tpr", float(value)))
         measured += _at_rates(test, threshold_from or test, rates)
@@ -204,24 +201,23 @@ def _deviations(metric: str, under: str, values: Mapping[str, float]) -> Iterato
 
 def _at_rates(test: Rankings, source: Rankings, rates: Sequence[float]) -> Iterator[Measured]:
     """Group rates at the thresholds of given global rates."""
-    rate_of = {"fpr": fpr_at_threshold, "fnr": fnr_at_threshold}
-    points: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
-        ("global_fpr", threshold_at_fpr, ("fpr", "fnr")),
-        ("global_fnr", threshold_at_fnr, ("fnr",)),
-    )
-    for kind, threshold_at, reported in points:
-        thresholds = threshold_at(source.scores[GLOBAL], rates, upper=source.upper)
+    points: dict[Literal["fpr", "fnr"], tuple[Literal["fpr", "fnr"], ...]] = {
+        "fpr": ("fpr", "fnr"),
+        "fnr": ("fnr",),
+    }
+    for kind, reported in points.items():
+        thresholds = threshold_at_rate(source.scores[GLOBAL], kind, rates, upper=source.upper)
         at_all = {
             metric: {
-                group: rate_of[metric](ranking, thresholds, upper=test.upper)
+                group: interpolated_rate(ranking, metric, thresholds, upper=test.upper)
                 for group, ranking in test.scores.items()
             }
             for metric in reported
         }
         for i, rate in enumerate(rates):
-            under = condition(kind, rate)
+            under = condition(f"global_{kind}", rate)
             yield GLOBAL, under, "threshold", float(thresholds[i])
-            here = {
+            here: dict[str, dict[str, float]] = {
                 metric: {group: float(at[i]) for group, at in of_groups.items()}
                 for metric, of_groups in at_all.items()
             }

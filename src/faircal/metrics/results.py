@@ -219,26 +219,24 @@ def find_result(rows: Sequence[Result], metric: str, group: str, condition: str)
 class Condition(NamedTuple):
     """What a value was measured under, as ``global_fpr=0.01`` in a row, taken apart.
 
+    `metric` is the rate that is fixed, of all pairs or of the ROC.
+
     Examples
     --------
     >>> under = Condition.of("global_fpr=0.01")
-    >>> under, under.metric, under.wanted("fpr"), under.wanted("fnr")
-    (Condition(kind='global_fpr', rate=0.01), 'fpr', 0.01, None)
+    >>> under, under.wanted("fpr"), under.wanted("fnr")
+    (Condition(kind='global_fpr', rate=0.01, metric='fpr'), 0.01, None)
     """
 
     kind: str
     rate: float
+    metric: str
 
     @classmethod
     def of(cls, text: str) -> Condition:
         """Take a condition apart; the empty one, of a given threshold, has no rate (NaN)."""
         kind, _, rate = text.partition("=")
-        return cls(kind, float(rate) if rate else math.nan)
-
-    @property
-    def metric(self) -> str:
-        """The rate that is fixed, of all pairs or of the ROC."""
-        return self.kind.removeprefix("global_")
+        return cls(kind, float(rate) if rate else math.nan, kind.removeprefix("global_"))
 
     def wanted(self, metric: str) -> float | None:
         """Return the rate that is set for `metric` of all pairs; None where it is not set."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,7 @@ from faircal._base.registry import check_whole
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
 from faircal.evaluation.audit.pairs import ScoredPairs, check_points
-from faircal.metrics import DEVIATIONS, Ranking, threshold_at_fnr, threshold_at_fpr
-from faircal.metrics.disparity import gap
+from faircal.metrics import Ranking, deviations, gap, threshold_at_rate
 from faircal.metrics.measures import RATES, condition
 from faircal.metrics.results import ALL
 
@@ -234,11 +233,11 @@ def _rows(
         of = of._replace(reliable=float(all(each.reliable for each in back)))
     for g, name in enumerate(names):
         yield _row(of._replace(group=name), values[g], drawn[:, g], true[:, g])
-    deviations: dict[str, Callable[[Any], Any]] = {**DEVIATIONS, "gap": gap}
-    for name, deviation in deviations.items():
-        over = np.array([float(deviation(each)) for each in (values, *true, *drawn)])
+    over = [{**deviations(each), "gap": float(gap(each))} for each in (values, *true, *drawn)]
+    for name in over[0]:
+        moved = np.array([each[name] for each in over])
         named = of._replace(group=ALL, metric=f"{of.metric}_{name}")
-        yield _row(named, over[0], over[3:], over[1:3])
+        yield _row(named, moved[0], moved[3:], moved[1:3])
 
 
 def _row(of: LabelNoiseRow, value: float, drawn: Float64, true: Float64) -> LabelNoiseRow:
@@ -266,9 +265,11 @@ def _points(
     ranking = Ranking.of(pairs.ranked, pairs.genuine)
     top = upper if pairs.score is not None else 1.0
     thresholds: dict[str, float] = {} if threshold is None else {"": threshold}
-    for kind, threshold_at in (("global_fpr", threshold_at_fpr), ("global_fnr", threshold_at_fnr)):
-        at = threshold_at(ranking, rates, upper=top)
-        thresholds |= {condition(kind, r): float(t) for r, t in zip(rates, at, strict=True)}
+    kinds: tuple[Literal["fpr"], Literal["fnr"]] = "fpr", "fnr"
+    for kind in kinds:
+        at = threshold_at_rate(ranking, kind, rates, upper=top)
+        under = (condition(f"global_{kind}", rate) for rate in rates)
+        thresholds |= zip(under, at.tolist(), strict=True)
     return {under: at for under, at in thresholds.items() if at == at}
 
 

@@ -98,11 +98,13 @@ class Audit:
         `condition` is empty for values at the audit's own threshold and for those that need none
         (AUROC, KS), or such as ``"global_fpr=0.01"``.
         """
-        return self._find(self.measures, metric, group, condition).value
+        # Least ratios come of intervals.
+        rows = self.rows if metric.endswith("_least_ratio") else self.measures
+        return find_result(rows, metric, group, condition).value
 
     def result(self, metric: str, *, group: str = GLOBAL, condition: str = "") -> Result:
         """Return all that is known of one value: interval, counts, whether it may be shown."""
-        return self._find(self.rows, metric, group, condition)
+        return find_result(self.rows, metric, group, condition)
 
     def interval(
         self, metric: str, *, group: str = GLOBAL, condition: str = "", level: float = LEVEL
@@ -113,10 +115,10 @@ class Audit:
         """
         if not 0 < level < 1:
             raise ParameterError(f"level: expected a number between 0 and 1, found {level:g}")
-        found = self._find(self.measures, metric, group, condition)
+        measured = find_result(self.measures, metric, group, condition)
         if self.uncertainty is not None:
             return self.uncertainty.interval(group, condition, metric, level)
-        counted = _counted_interval(found, level)
+        counted = _counted_interval(measured, level)
         return counted.low, counted.high
 
     def effective_people(self, metric: str = "fpr") -> dict[str, float] | None:
@@ -143,11 +145,6 @@ class Audit:
     def table(self) -> pa.Table:
         """The values as a long Arrow table with the columns of ``results.csv``."""
         return as_table(self.rows)
-
-    def _find(self, rows: Sequence[Result], metric: str, group: str, condition: str) -> Result:
-        # Those come of intervals.
-        some = self.rows if metric.endswith("_least_ratio") else rows
-        return find_result(some, metric, group, condition)
 
 
 def _counted_interval(rate: Result, level: float = LEVEL) -> Result:
