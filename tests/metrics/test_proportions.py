@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 from faircal._base.errors import DataError, ParameterError
 from faircal.metrics import mad, wilson
 from faircal.metrics.intervals.sufficient_data import DataNeeded
-from faircal.metrics.proportions import effective_trials, gap_by_chance, joint_level
+from faircal.metrics.proportions import gap_by_chance, joint_level
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.999])
@@ -99,39 +99,6 @@ def test_intervals_that_hold_at_once():
     held = ((low <= 0.1) & (high >= 0.1)).all(axis=1).mean()
     assert held == pytest.approx(0.95, abs=0.02)
     assert joint_level(0) == pytest.approx(0.95)
-
-
-def test_effective_trials_of_pairs_that_come_in_copies():
-    """Each trial ten times: the spread over folds betrays it."""
-    rng = np.random.default_rng(0)
-    folds, trials, found = 5, 10_000, []
-    for _ in range(500):
-        rates = rng.binomial(trials // folds // 10, 0.2, folds) / (trials // folds // 10)
-        found.append(trials / effective_trials(rates.mean(), trials, rates.std(), folds))
-    # Ten times, and Student's quantile of four degrees of freedom over the normal one, squared.
-    assert np.mean(found) == pytest.approx(10 * (2.7764 / 1.96) ** 2, rel=0.1)
-
-
-@pytest.mark.parametrize("copies", [1, 5, 20])
-def test_intervals_with_effective_trials_cover(copies):
-    """Trials in copies within folds: nine in ten intervals or more hold the true rate."""
-    rng = np.random.default_rng(copies)
-    folds, trials, rate, held = 5, 10_000, 0.05, 0
-    for _ in range(1000):
-        of_fold = trials // folds // copies
-        rates = rng.binomial(of_fold, rate, folds) / of_fold
-        n = effective_trials(rates.mean(), trials, rates.std(), folds)
-        low, high = wilson(rates.mean() * n, n)
-        held += bool(low <= rate <= high)
-    assert 0.93 <= held / 1000 <= 0.99
-
-
-@pytest.mark.parametrize(
-    ("rate", "spread", "folds"),
-    [(0.0, 0.0, 5), (0.1, float("nan"), 5), (0.1, 0.3, 1), (0.1, 0.0, 5)],
-)
-def test_effective_trials_are_never_more_and_all_where_folds_say_nothing(rate, spread, folds):
-    assert effective_trials(rate, 500, spread, folds) == 500
 
 
 def test_gap_by_chance_against_the_metric():

@@ -118,9 +118,8 @@ def decompose_classes(
     >>> [part.discrimination for part in parts]
     [0.25, 0.0, 0.25]
     """
-    _check(score)
     rankings = classwise_rankings(probabilities, codes)
-    return tuple(_split(ranking, _SCORES[score]) for ranking in rankings)
+    return tuple(decompose_binary(ranking, score=score) for ranking in rankings)
 
 
 def decompose_binary(
@@ -141,16 +140,24 @@ def decompose_binary(
     >>> round(parts.miscalibration, 3), parts.discrimination, parts.uncertainty
     (0.06, 0.125, 0.25)
     """
-    _check(score)
-    return _split(as_probabilities(probability, genuine), _SCORES[score])
-
-
-@dataclass(frozen=True)
-class _ProperScore:
-    """A proper score: of a ranking, and the total of blocks that are each given their share."""
-
-    of: Callable[[Ranking], float]
-    of_blocks: Callable[[IntArray, IntArray], float]
+    if score not in _SCORES:
+        raise ParameterError(
+            f"score: expected brier or ovr_nll, found {score!r}; class probabilities recalibrated "
+            "one by one no longer sum to 1, so use ovr_nll, the log losses of one class versus the "
+            "rest, in place of the NLL"
+        )
+    ranking = as_probabilities(probability, genuine)
+    n = len(ranking)
+    if not n:
+        return Decomposition(*[float("nan")] * 4)
+    score_of, total_of_blocks = _SCORES[score]
+    # The best increasing map gives each pooled block its own share of genuine rows.
+    recalibrated = total_of_blocks(*pooled_counts(ranking)) / n
+    value = score_of(ranking)
+    uncertainty = total_of_blocks(np.array([ranking.n_genuine]), np.array([ranking.n_imposter])) / n
+    # Rounding may make a difference −1e-17.
+    miscalibration, gain = max(value - recalibrated, 0.0), max(uncertainty - recalibrated, 0.0)
+    return Decomposition(value, miscalibration, gain, uncertainty)
 
 
 def _squares(hit: IntArray, miss: IntArray) -> float:
@@ -164,27 +171,8 @@ def _logs(hit: IntArray, miss: IntArray) -> float:
     return float(-np.sum(xlogy(hit, share) + xlogy(miss, miss / (hit + miss))))
 
 
-_SCORES = {"brier": _ProperScore(brier, _squares), "ovr_nll": _ProperScore(nll, _logs)}
-
-
-def _split(ranking: Ranking, kind: _ProperScore) -> Decomposition:
-    n = len(ranking)
-    if not n:
-        return Decomposition(*[float("nan")] * 4)
-    # The best increasing map gives each pooled block its own share of genuine rows.
-    recalibrated = kind.of_blocks(*pooled_counts(ranking)) / n
-    score = kind.of(ranking)
-    uncertainty = kind.of_blocks(np.array([ranking.n_genuine]), np.array([ranking.n_imposter])) / n
-    # Rounding may make a difference −1e-17.
-    miscalibration, gain = max(score - recalibrated, 0.0), max(uncertainty - recalibrated, 0.0)
-    return Decomposition(score, miscalibration, gain, uncertainty)
-
-
-def _check(score: str) -> None:
-    if score == "nll":
-        raise ParameterError(
-            "score: expected brier or ovr_nll, found 'nll'; class probabilities recalibrated one "
-            "by one no longer sum to 1, so use ovr_nll, the log losses of one class versus the rest"
-        )
-    if score not in _SCORES:
-        raise ParameterError(f"score: expected brier or ovr_nll, found {score!r}")
+#: Of a ranking, and the total of blocks that are each given their share.
+_SCORES: dict[str, tuple[Callable[[Ranking], float], Callable[[IntArray, IntArray], float]]] = {
+    "brier": (brier, _squares),
+    "ovr_nll": (nll, _logs),
+}

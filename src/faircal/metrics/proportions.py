@@ -8,7 +8,6 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import stdtrit
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.metrics.ranking import FloatArray
@@ -92,45 +91,6 @@ def joint_level(groups: int, level: float = 0.95) -> float:
     (0.95, 0.99375)
     """
     return 1 - (1 - level) / max(groups, 1)
-
-
-def effective_trials(
-    rate: float, trials: int, spread: float, folds: int, level: float = 0.95
-) -> float:
-    """Return how many independent trials would make a rate as uncertain as its folds show it to be.
-
-    Pairs share people, so a rate varies more than that of as many independent pairs would. With
-    folds that share nobody this shows: the trials are divided by how many times larger the variance
-    over folds is than chance would make it, and never multiplied. Few folds tell a variance badly:
-    where it counts, trials are also divided by (t / z)², Student's quantile over the normal one.
-
-    Parameters
-    ----------
-    rate : float
-        The mean rate over folds.
-    trials : int
-        Those of all folds.
-    spread : float
-        Standard deviation over folds (ddof 0); with NaN, `trials` are taken as they are.
-    folds : int
-    level : float
-        The level of the interval to be made.
-
-    Examples
-    --------
-    >>> effective_trials(0.1, 5000, 0.005, 5)  # chance alone makes a variance of 0.09 / 1000
-    5000.0
-    >>> round(effective_trials(0.1, 5000, 0.02, 5))  # this one is 5.6 times as large
-    448
-    """
-    by_chance = rate * (1 - rate) / trials * folds if trials else 0.0
-    if folds < 2 or math.isnan(spread) or by_chance <= 0:
-        return float(trials)
-    excess = spread**2 * folds / (folds - 1) / by_chance
-    if excess <= 1:
-        return float(trials)
-    tail = (1 + level) / 2
-    return float(trials / excess * (NormalDist().inv_cdf(tail) / stdtrit(folds - 1, tail)) ** 2)
 
 
 def gap_by_chance(trials: Sequence[int], rate: float, *, draws: int = 2000, seed: int = 0) -> float:

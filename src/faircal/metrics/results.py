@@ -118,10 +118,6 @@ class Result(NamedTuple):
         return self._replace(value=0.0, low=0.0) if self.errors < 1 - 1e-6 else self
 
 
-#: The columns that every table of results has had from the first; others may be added behind.
-FIRST_COLUMNS = Result._fields[:12]
-
-
 class Results:
     """Measured values, looked up by what they are of.
 
@@ -278,14 +274,12 @@ class Member(NamedTuple):
 
 def as_table(rows: Iterable[Result]) -> pa.Table:
     """Return rows as an Arrow table with the columns of ``results.csv``; null: does not apply."""
-    columns = list(zip(*rows, strict=True)) or [()] * len(Result._fields)
-    kinds = {str: pa.string(), float: pa.float64()}
-    types = [kinds[kind] for kind in get_type_hints(Result).values()]
-    arrays = [
-        pa.array(values, kind, from_pandas=i >= len(FIRST_COLUMNS))  # NaN is null there
-        for i, (values, kind) in enumerate(zip(columns, types, strict=True))
-    ]
-    return pa.table(dict(zip(Result._fields, arrays, strict=True)))
+    listed, kinds = list(rows), {str: pa.string(), float: pa.float64()}
+    columns = {
+        name: pa.array([row[i] for row in listed], kinds[kind], from_pandas=i > 11)
+        for i, (name, kind) in enumerate(get_type_hints(Result).items())
+    }  # behind the value, column 11, NaN is null
+    return pa.table(columns)
 
 
 def csv_text(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> str:
