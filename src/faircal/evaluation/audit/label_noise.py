@@ -95,18 +95,13 @@ class LabelNoise:
     ----------
     rate : float
         The share of labels that are wrong.
-    draws : int
     rows : list of LabelNoiseRow
-    by : str
-        Whose labels were drawn wrong: people, or pairs where people are unknown.
     notes : list of str
         How to read it.
     """
 
     rate: float
-    draws: int
     rows: list[LabelNoiseRow]
-    by: str
     notes: list[str]
 
     def row(self, metric: str, *, group: str = ALL, condition: str = "") -> LabelNoiseRow:
@@ -200,23 +195,19 @@ def label_noise(
         drawn, back = np.array(moved[under, metric]), taken_back.get((under, metric))
         rows += _rows(of, groups.names, values, drawn, back)
     by = "pairs" if pairs.people is None else "people"
-    return LabelNoise(rate, draws, rows, by, _notes(pairs, groups, rate, draws, by))
-
-
-def _notes(pairs: ScoredPairs, groups: Groups, rate: float, draws: int, by: str) -> list[str]:
     how = (
         f"wrong labels: in each of {draws} draws every one of the {by} gets another group's label "
         f"with probability {rate:g}, more likely that of a large group"
     )
+    notes = [how]
     if pairs.people is None:
-        return [how, "wrong labels: people are unknown, so each pair has a label of its own"]
-    if not groups.cross.any():
-        more = (
+        notes.append("wrong labels: people are unknown, so each pair has a label of its own")
+    elif not groups.cross.any():
+        notes.append(
             "wrong labels: there are no pairs of two groups, so a wrong label can only take an "
             "imposter pair out of its group; false-positive rates would move more with such pairs"
         )
-        return [how, more]
-    return [how]
+    return LabelNoise(rate, rows, notes)
 
 
 def _rows(
