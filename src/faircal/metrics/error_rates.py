@@ -168,12 +168,24 @@ def threshold_at_rate(
 
 
 def threshold_at_fpr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the thresholds at given FPRs; see `threshold_at_rate`."""
+    """Return the thresholds at given FPRs; see `threshold_at_rate`.
+
+    Examples
+    --------
+    >>> threshold_at_fpr(Ranking.of([0.9, 0.7, 0.5, 0.3], [1, 0, 1, 0]), 0.25)
+    array(0.8)
+    """
     return threshold_at_rate(ranking, "fpr", rates, upper=upper)
 
 
 def threshold_at_fnr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the thresholds at given FNRs; see `threshold_at_rate`."""
+    """Return the thresholds at given FNRs; see `threshold_at_rate`.
+
+    Examples
+    --------
+    >>> threshold_at_fnr(Ranking.of([0.9, 0.7, 0.5, 0.3], [1, 0, 1, 0]), 0.25)
+    array(0.6)
+    """
     return threshold_at_rate(ranking, "fnr", rates, upper=upper)
 
 
@@ -209,17 +221,35 @@ def interpolated_rate(
 
 
 def fpr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the FPR at given thresholds; see `interpolated_rate`."""
+    """Return the FPR at given thresholds; see `interpolated_rate`.
+
+    Examples
+    --------
+    >>> fpr_at_threshold(Ranking.of([0.9, 0.6, 0.2], [1, 0, 0]), 0.4)
+    array(0.75)
+    """
     return interpolated_rate(ranking, "fpr", at, upper=upper)
 
 
 def tpr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the TPR at given thresholds; see `interpolated_rate`."""
+    """Return the TPR at given thresholds; see `interpolated_rate`.
+
+    Examples
+    --------
+    >>> tpr_at_threshold(Ranking.of([0.8, 0.6, 0.2], [1, 1, 0]), 0.7)
+    array(0.75)
+    """
     return interpolated_rate(ranking, "tpr", at, upper=upper)
 
 
 def fnr_at_threshold(ranking: Ranking, at: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
-    """Return the FNR at given thresholds, 1 − TPR; see `interpolated_rate`."""
+    """Return the FNR at given thresholds, 1 − TPR; see `interpolated_rate`.
+
+    Examples
+    --------
+    >>> fnr_at_threshold(Ranking.of([0.8, 0.6, 0.2], [1, 1, 0]), 0.7)
+    array(0.25)
+    """
     return interpolated_rate(ranking, "fnr", at, upper=upper)
 
 
