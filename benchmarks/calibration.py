@@ -11,7 +11,7 @@ from benchmarks import data, plain
 from benchmarks.figure import Figure, aside, ratio
 from benchmarks.timing import race
 from faircal.calibrators import Samples
-from faircal.compute.clustering import kmeans
+from faircal.compute import CPU
 
 Float64 = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ def figures(quick: bool) -> list[Figure]:
     k = data.n_clusters(quick)
     used, vectors = cal.used_images(), data.calibration_vectors(quick)
     cluster = np.zeros(len(cal.images), dtype=np.int32)
-    cluster[used] = kmeans(vectors, k).assign(vectors)
+    cluster[used] = CPU.assign(vectors, CPU.kmeans(vectors, k).centers)
     left, right = cluster[cal.pairs.left], cluster[cal.pairs.right]
     score, genuine = cal.scores, cal.genuine
     probability: dict[str, list[Float64]] = {}

@@ -11,7 +11,7 @@ import faircal
 from benchmarks.data import clustered
 from benchmarks.figure import Figure
 from benchmarks.timing import Work, race
-from faircal.compute.clustering import kmeans
+from faircal.compute import CPU
 from faircal.data.types import Embeddings
 
 
@@ -50,7 +50,7 @@ CURVES: Mapping[str, Mapping[str, tuple[int, ...]]] = {
 
 def of_kmeans(size: Size) -> Work:
     vectors = clustered(size.images, size.dimension)
-    return lambda: kmeans(vectors, size.clusters, max_iter=PASSES)
+    return lambda: CPU.kmeans(vectors, size.clusters, max_iter=PASSES)
 
 
 def of_scores(size: Size) -> Work:

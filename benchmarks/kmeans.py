@@ -13,7 +13,7 @@ from benchmarks import data, plain
 from benchmarks.figure import Figure, aside, ratio
 from benchmarks.machine import multiplying
 from benchmarks.timing import cores, race
-from faircal.compute.clustering import kmeans
+from faircal.compute import CPU
 
 Float32 = NDArray[np.float32]
 
@@ -53,7 +53,7 @@ def enough(vectors: Float32, k: int, start: int, wanted: float) -> int:
 
 def figures(quick: bool) -> list[Figure]:
     vectors, k = data.calibration_vectors(quick), data.n_clusters(quick)
-    ours = kmeans(vectors, k)
+    ours = CPU.kmeans(vectors, k)
     reached = plain.objective(vectors, ours.centers)
     iterations = {name: enough(vectors, k, start, reached) for name, start in _STARTS.items()}
     centers: dict[str, Float32] = {}
@@ -66,10 +66,10 @@ def figures(quick: bool) -> list[Figure]:
 
     limit = multiplying(cores(), 512 if quick else 2048)
     works = {
-        "ours": lambda: kmeans(vectors, k),
+        "ours": lambda: CPU.kmeans(vectors, k),
         "scikit-learn": sklearn,
         **{name: lambda name=name: of_faiss(name) for name in _STARTS},
-        "our start": lambda: kmeans(vectors, k, max_iter=1),
+        "our start": lambda: CPU.kmeans(vectors, k, max_iter=1),
         "their start": lambda: kmeans_plusplus(vectors, k, random_state=0),
         "limit": limit.work,
     }

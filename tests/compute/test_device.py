@@ -61,7 +61,7 @@ def squared(points, centers):
 
 
 def fit(engine, points, n_clusters, *, n_init=1, seed=0, max_iter=100, shift=0.0, rng=None):
-    return engine.kmeans(
+    return engine.best_start(
         points,
         n_clusters,
         n_init=n_init,
@@ -372,7 +372,7 @@ CASES = {
 class TestKMeansAsOnTheProcessor:
     def test_the_same_start_and_random_numbers(self, engine, name):
         points, n_clusters = CASES[name]
-        there, squares = engine.put(points), kmeans._squares(points)
+        there, squares = engine.put(points), np.einsum("ij,ij->i", points, points)
         sample = _torch_kmeans._CandidatesOnDevice(there, _torch_kmeans._squares(there), n_clusters)
         for seed in range(2):
             ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)

@@ -173,7 +173,7 @@ class TestThen:
 def test_kmeans_and_assignment_are_those_of_the_processor(rng):
     points = rng.normal(size=(400, 5)).astype(np.float32)
     options = {"n_init": 2, "max_iter": 50, "shift": 0.0}
-    found = CPU.kmeans(points, 6, rng=np.random.default_rng(3), **options)
+    found = CPU.best_start(points, 6, rng=np.random.default_rng(3), **options)
     expected = lloyd.kmeans(points, 6, rng=np.random.default_rng(3), **options)
     np.testing.assert_array_equal(found.centers, expected.centers)
     assert found[1:] == expected[1:]

@@ -305,7 +305,7 @@ def test_without_numba(python):
     """All of it works, with the same numbers up to rounding."""
     script = """
         import numpy as np
-        from faircal.compute.clustering import kmeans
+        from faircal.compute import CPU
         from faircal.compute import kernels
         from faircal.data import Embeddings
         rng = np.random.default_rng(0)
@@ -313,12 +313,12 @@ def test_without_numba(python):
         vectors = (middle[rng.integers(8, size=900)] + 0.3 * rng.normal(size=(900, 12)))
         vectors = vectors.astype(np.float32)
         left, right = rng.integers(900, size=(2, 40000))
-        found = kmeans(vectors, 20, n_init=3)
+        found = CPU.kmeans(vectors, 20, n_init=3)
         print(kernels.settle.__module__, found.n_iter)
         numbers = [found.inertia, *found.centers.ravel().tolist()]
         for of in (vectors, vectors.astype(np.float16), np.asfortranarray(vectors)):
             numbers += Embeddings(of).cosine(left, right)[::100].tolist()
-        print(found.assign(vectors).tolist())
+        print(CPU.assign(vectors, found.centers).tolist())
         print(numbers)
     """
     pytest.importorskip("numba")

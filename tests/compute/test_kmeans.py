@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from faircal.compute import CPU, clustering
+from faircal.compute import CPU
 from faircal.compute import kmeans as module
 from faircal.compute.kernels import NumPyKernels
-from faircal.compute.kmeans import _Lloyd, _squares, _start, kmeans
+from faircal.compute.kmeans import _CandidatesInMemory, _Lloyd, kmeans, starting_rows
 
 
 def column(*values):
@@ -75,11 +75,19 @@ def fit(points, n_clusters, *, n_init=1, seed=0, max_iter=100, shift=0.0, **more
 
 
 def lloyd(points, centers, max_iter=50, shift=0.0):
-    return _Lloyd(points, _squares(points), centers).run(max_iter, shift)
+    return _Lloyd(points, squares_of(points), centers).run(max_iter, shift)
+
+
+def squares_of(points):
+    return np.einsum("ij,ij->i", points, points)
 
 
 def start(points, n_clusters, rng):
-    return _start(points, _squares(points), n_clusters, rng)
+    squares = squares_of(points)
+    rows = starting_rows(
+        len(points), n_clusters, rng, lambda some: _CandidatesInMemory(points[some], squares[some])
+    )
+    return points[rows]
 
 
 @pytest.fixture(params=["numba", "numpy"])
@@ -95,13 +103,13 @@ def each_kernel(request, monkeypatch):
 @pytest.fixture
 def starts(monkeypatch):
     """A list that grows by the centres that each start begins with."""
-    seen, choose = [], module._start
+    seen, begin = [], _Lloyd.__init__
 
-    def noted(*given):
-        seen.append(choose(*given).copy())
-        return seen[-1].copy()
+    def noted(self, points, squares, centers):
+        seen.append(centers.copy())
+        begin(self, points, squares, centers)
 
-    monkeypatch.setattr(module, "_start", noted)
+    monkeypatch.setattr(_Lloyd, "__init__", noted)
     return seen
 
 
@@ -193,35 +201,36 @@ class TestLloyd:
     def test_sums_follow_the_points(self, monkeypatch):
         # However many points change at a time, the sums are those of the clusters.
         monkeypatch.setattr(module, "_CHANGED", 7)
-        change, changes = _Lloyd._change, []
+        doubtful, labels = _Lloyd._doubtful, []
 
-        def checked(self, sums, changed, before):
-            change(self, sums, changed, before)
-            changes.append(len(changed))
-            expected = np.zeros_like(sums)
+        def checked(self, drift):
+            labels.append(self.labels.copy())
+            expected = np.zeros_like(self.sums)
             np.add.at(expected, self.labels, self.points.astype(np.float64))
-            np.testing.assert_allclose(sums, expected, rtol=0, atol=1e-4)
+            np.testing.assert_allclose(self.sums, expected, rtol=0, atol=1e-4)
+            return doubtful(self, drift)
 
-        monkeypatch.setattr(_Lloyd, "_change", checked)
+        monkeypatch.setattr(_Lloyd, "_doubtful", checked)
         fit(clustered(), 12)
-        assert max(changes) > 21
+        assert max((one != two).sum() for one, two in pairwise(labels)) > 21
 
     def test_sums_of_blocks_take_no_more_room_than_points(self, monkeypatch):
         points, parts, run = clustered(n=900), [], module.each
 
         def noted(work, n, block):
-            parts.extend(run(work, n, block))
-            return parts
+            made = run(work, n, block)
+            parts.extend(part for part in made if part is not None)
+            return made
 
         monkeypatch.setattr(module, "each", noted)
         monkeypatch.setattr(module, "_BLOCK", 16)
-        state = _Lloyd(points, _squares(points), points[:200])
-        state.labels[:] = np.arange(900) % 200
-        found = state._sums()
+        state = _Lloyd(points, squares_of(points), points[:200])
+        state.run(1, 0.0)
         assert len(parts) > 1
         assert sum(part.nbytes for part in parts[:-1]) <= points.nbytes
-        expected = np.array([points[k::200].sum(axis=0, dtype=np.float64) for k in range(200)])
-        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+        expected = np.zeros((200, points.shape[1]))
+        np.add.at(expected, state.labels, points.astype(np.float64))
+        np.testing.assert_allclose(state.sums, expected, rtol=0, atol=1e-14)
 
     def test_the_best_start_counts(self, starts):
         points = clustered(spread=1.0)
@@ -277,8 +286,9 @@ class TestEmptyClusters:
 
         monkeypatch.setattr(_Lloyd, "_look_at", looked)
 
-        def checked(self, counts, sums):
-            fill(self, counts, sums)
+        def checked(self, counts):
+            fill(self, counts)
+            sums = self.sums
             assert counts.min() > 0
             np.testing.assert_array_equal(counts, np.bincount(self.labels, minlength=len(counts)))
             expected = np.zeros_like(sums)
@@ -477,28 +487,29 @@ class TestStart:
 
     def test_chances_are_those_of_the_definition(self, monkeypatch):
         # One candidate each: plain k-means++, four choices out of one set of draws.
-        draws, steps = module._draws, []
+        sizes, measure, counts = module.sizes, _CandidatesInMemory.measure, []
 
-        def one_trial(sample, n_steps, trials, rng):
-            steps.append(n_steps)
-            return draws(sample, n_steps, 1, rng)
+        def noted(self, rows):
+            counts.append(len(rows))
+            measure(self, rows)
 
-        monkeypatch.setattr(module, "_draws", one_trial)
+        monkeypatch.setattr(_CandidatesInMemory, "measure", noted)
+        monkeypatch.setattr(module, "sizes", lambda n, k: sizes(n, k)._replace(trials=1))
         assert self.check(n_clusters=4, trials=1) > 0.01
-        assert max(steps) == 3  # several at a time: some are refused
+        assert max(counts) == 3  # several at a time: some are refused
 
     def test_chances_are_those_of_the_definition_with_the_best_of_several(self):
         assert self.check(n_clusters=4, trials=3) > 0.01
 
     def test_few_distances_at_a_time_are_the_same_draws(self, monkeypatch):
         # As little room as can be: candidates for one centre at a time.
-        counts, of = [], module._distances
+        counts, measure = [], _CandidatesInMemory.measure
 
-        def noted(points, squares, rows):
+        def noted(self, rows):
             counts.append(len(rows))
-            return of(points, squares, rows)
+            measure(self, rows)
 
-        monkeypatch.setattr(module, "_distances", noted)
+        monkeypatch.setattr(_CandidatesInMemory, "measure", noted)
         monkeypatch.setattr(module, "_MOST_DRAWN", 1)
         assert self.check(n_clusters=4, trials=3, count=2000) > 0.01
         assert set(counts) == {1, 3}
@@ -506,14 +517,14 @@ class TestStart:
     def test_among_a_sample_of_very_many(self, monkeypatch):
         monkeypatch.setattr(module, "_SAMPLE", 64)
         monkeypatch.setattr(module, "_SAMPLE_A_CLUSTER", 5)
-        points, sizes, of = clustered(n=3000), [], module._distances
+        points, sizes, measure = clustered(n=3000), [], _CandidatesInMemory.measure
 
-        def noted(some, squares, rows):
-            sizes.append(len(some))
-            np.testing.assert_array_equal(squares, _squares(some))
-            return of(some, squares, rows)
+        def noted(self, rows):
+            sizes.append(len(self.points))
+            np.testing.assert_array_equal(self.squares, squares_of(self.points))
+            measure(self, rows)
 
-        monkeypatch.setattr(module, "_distances", noted)
+        monkeypatch.setattr(_CandidatesInMemory, "measure", noted)
         rng = np.random.default_rng(0)
         one, two = start(points, 9, rng), start(points, 9, rng)
         assert set(sizes) == {64}
@@ -523,7 +534,6 @@ class TestStart:
         sizes.clear()
         start(points, 40, rng)
         assert set(sizes) == {200}
-        monkeypatch.setattr(module, "_distances", of)
         sampled = fit(points, 9, n_init=5)
         monkeypatch.undo()
         assert sampled.inertia < 1.02 * fit(points, 9, n_init=5).inertia
@@ -568,8 +578,8 @@ class TestNumberOfThreads:
         for threads in (1, 3):
             use_threads(threads)
             for k, n_init in ((1, 1), (7, 2), (120, 1)):
-                found = clustering.kmeans(points, k, n_init=n_init)
-                labels = found.assign(points)
+                found = CPU.kmeans(points, k, n_init=n_init)
+                labels = CPU.assign(points, found.centers)
                 numbers = found.inertia.hex(), found.n_iter
                 outcomes.add((k, found.centers.tobytes(), labels.tobytes(), numbers))
         assert len(outcomes) == 3
@@ -608,9 +618,9 @@ def test_far_from_the_origin_as_near_it(starts):
     for away in (0.0, 50.0, 2000.0):
         moved = points + np.float32(away)
         starts.clear()
-        found = clustering.kmeans(moved, 9, tol=0.0)
+        found = CPU.kmeans(moved, 9, tol=0.0)
         middle = moved.mean(axis=0, dtype=np.float64).astype(np.float32)
         centers, labels, inertia, passes = plain(moved - middle, starts[0], 300)
         np.testing.assert_allclose(found.centers, centers + middle, rtol=1e-7, atol=1e-6)
-        np.testing.assert_array_equal(found.assign(moved), labels)
+        np.testing.assert_array_equal(CPU.assign(moved, found.centers), labels)
         assert (found.inertia, found.n_iter) == (pytest.approx(inertia, rel=1e-6), passes)

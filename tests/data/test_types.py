@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,9 +13,9 @@ from hypothesis.extra.numpy import arrays
 
 from faircal._base.errors import DataError
 from faircal.compute import CPU
-from faircal.data import Dataset, Embeddings, Feature, Groups, Pairs
+from faircal.data import Dataset, Embeddings, Feature, Groups, Images, Pairs
 from faircal.data.columns import Column
-from faircal.data.types import Features, cross
+from faircal.data.types import cross
 
 VECTORS = np.random.default_rng(1).normal(size=(40, 7)).astype(np.float32)
 
@@ -184,37 +185,43 @@ def test_subset_of_pairs():
     assert part.fold is None
 
 
+def dataset(features, pairs):
+    images = Images(pa.array(np.arange(len(VECTORS))))
+    return Dataset.assemble("faces", images, pairs, features, seed=None)
+
+
 def test_features_work_cosines_out_once_and_keep_them_apart_from_given_scores():
     pairs = Pairs(np.arange(5), np.arange(5) + 5, None)
     given_scores = np.linspace(0, 1, 5)
     both = {"net": Feature(Embeddings.of(VECTORS, "")), "ready": Feature(None, given_scores)}
-    features = Features(both, pairs)
-    assert features.scores("net")() is features.scores("net")()
-    assert features["net"].scores is None
-    assert features.scores("ready")() is given_scores
+    data = dataset(both, pairs)
+    assert data.select("net").scores is data.scores
+    assert data.features["net"].scores is None
+    assert data.select("ready").scores is given_scores
     rows = np.array([4, 1])
-    part = features.subset(rows, pairs.subset(rows))
-    np.testing.assert_array_equal(part.scores("net")(), features.scores("net")()[rows])
-    np.testing.assert_array_equal(part.scores("ready")(), given_scores[rows])
+    part = data.subset(rows)
+    np.testing.assert_array_equal(part.scores, data.scores[rows])
+    np.testing.assert_array_equal(part.select("ready").scores, given_scores[rows])
+    np.testing.assert_array_equal(part.features["ready"].scores, given_scores[rows])
 
 
 def test_what_follows_scores_known_or_not():
     pairs = Pairs(np.arange(5), np.arange(5) + 5, None)
     both = {"net": Feature(Embeddings.of(VECTORS, "")), "ready": Feature(None, np.arange(5.0))}
-    features, taken = Features(both, pairs), np.zeros(5)
+    data, taken = dataset(both, pairs), np.zeros(5)
 
     def then(block, scores):
         taken[block] += scores
 
     for name in ("net", "net", "ready"):  # worked out, known by then, known from the beginning
         taken[:] = 0
-        found = features.scores(name)(then)
+        found = data.similarity[name](then)
         np.testing.assert_array_equal(taken, found)
 
 
 def test_feature_with_nothing():
     with pytest.raises(DataError, match="neither embeddings nor scores; supply one"):
-        Features({"net": Feature()}, Pairs(np.arange(1), np.arange(1), None)).scores("net")()
+        _ = dataset({"net": Feature()}, Pairs(np.arange(1), np.arange(1), None)).scores
 
 
 NAMES = ("A", "B")

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from faircal._base.jobs import Progress, silent
 from faircal.compute._torch_kernels import Recorded
-from faircal.compute.kmeans import Float32, KMeansResult, Rows, sizes, starting_rows
+from faircal.compute.kmeans import Clustering, Float32, Rows, sizes, starting_rows
 
 #: Points whose sum is of float32: enough blocks to keep a GPU busy, few enough to add up.
 _BLOCK = 512
@@ -42,9 +42,9 @@ def kmeans(
     max_iter: int,
     shift: float,
     progress: Progress = silent,
-) -> KMeansResult:
+) -> Clustering:
     """Return the best of `n_init` starts; as `faircal.compute.kmeans.kmeans`, up to rounding."""
-    results: list[KMeansResult] = []
+    results: list[Clustering] = []
     at_once = max(1, _LABELS // len(points))
     with torch.inference_mode(), _no_tf32():
         sample = _CandidatesOnDevice(points, _squares(points), n_clusters)
@@ -172,9 +172,9 @@ class _LloydOnDevice:
         self.hollow = torch.zeros(n_starts, dtype=torch.bool, device=device)
         self.halted = self.hollow.clone()
 
-    def run(self) -> list[KMeansResult]:
+    def run(self) -> list[Clustering]:
         """Iterate until no start has anything left to do; return what each came to."""
-        results: dict[int, KMeansResult] = {}
+        results: dict[int, Clustering] = {}
         numbers, recorded = list(range(len(self.centers))), self._record()
         while numbers:
             recorded.take(_PATIENCE)
@@ -191,10 +191,10 @@ class _LloydOnDevice:
             recorded = self._record()
         return [results[number] for number in sorted(results)]
 
-    def _result(self, at: int) -> KMeansResult:
+    def _result(self, at: int) -> Clustering:
         """Return what a start that has ended came to."""
         inertia = self._away(at).double().square_().sum()
-        return KMeansResult(self.centers[at].cpu().numpy(), float(inertia), int(self.n_iter[at]))
+        return Clustering(self.centers[at].cpu().numpy(), float(inertia), int(self.n_iter[at]))
 
     def _away(self, at: int) -> Tensor:
         """Return the distance of each point of a start to its own centre, shape (n,)."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError, MissingExtraError, ParameterError
 from faircal._base.registry import device_kind, short
 from faircal.compute.engine import Engine, Then, check_rows, follow
-from faircal.compute.kmeans import KMeansResult
+from faircal.compute.kmeans import Clustering
 from faircal.compute.logistic import Sums
 from faircal.compute.threads import each
 
@@ -138,7 +138,8 @@ class TorchEngine(Engine):
         for part, dots, rows in self._dots(vectors, left, right):
             cosines = dots / lengths[rows].double().prod(0)
             out[part] = cosines.clamp_(-1, 1).cpu().numpy()
-        follow(out, then)
+        if then is not None:
+            follow(out, then)
         return out
 
     def _dots(
@@ -153,7 +154,7 @@ class TorchEngine(Engine):
             rows = self._rows(left[part], right[part], len(vectors))
             yield part, _torch_kernels.dots(there, rows[0], rows[1]), rows
 
-    def kmeans(self, points: Float32, n_clusters: int, **options: Any) -> KMeansResult:
+    def best_start(self, points: Float32, n_clusters: int, **options: Any) -> Clustering:
         """Return the best of some starts of K-means, which run side by side; see `Engine`.
 
         The same ``rng`` ends, up to rounding, in the same centres as on the processor. `points`,

@@ -1,4 +1,7 @@
-"""What can be asked of the processor and of a GPU alike, as the processor does it."""
+"""What can be asked of the processor and of a GPU alike, as the processor does it.
+
+How K-means is done: docs/decisions/0004-kmeans.md.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal._base.errors import DataError
+from faircal._base.errors import DataError, ParameterError
+from faircal._base.jobs import Progress, silent
+from faircal._base.registry import check_whole
 from faircal.compute import kernels
 from faircal.compute import kmeans as lloyd
+from faircal.compute.kmeans import Clustering
 from faircal.compute.logistic import logistic_sums
 from faircal.compute.threads import each, one_blas_thread
 
@@ -27,10 +33,9 @@ Then = Callable[[slice, Float64], None]
 _BLOCK, NEAREST_BLOCK = 16384, 1024
 
 
-def follow(scores: Float64, then: Then | None) -> None:
+def follow(scores: Float64, then: Then) -> None:
     """Call `then` with each block of `scores`, in several threads."""
-    if then is not None:
-        each(lambda block: then(block, scores[block]), len(scores), _BLOCK)
+    each(lambda block: then(block, scores[block]), len(scores), _BLOCK)
 
 
 class Engine:
@@ -63,9 +68,11 @@ class Engine:
         # The kernels want plain arrays: one that is memory-mapped is a kind of its own to them.
         array = vectors.view(np.ndarray)
         cosines = kernels.cosines if array.flags.c_contiguous else kernels.cosines_of_any
+        for side in (left, right) if len(left) else ():
+            check_rows(int(side.min()), int(side.max()), len(array))
 
         def work(block: slice) -> None:
-            i, j = (_checked(side[block], len(array)) for side in (left, right))
+            i, j = (np.ascontiguousarray(side[block], dtype=np.intp) for side in (left, right))
             cosines(array, norms, i, j, out[block])
             if then is not None:
                 then(block, out[block])
@@ -77,20 +84,79 @@ class Engine:
         """Return the nearest of `centers` (K, d) for each row of `vectors` (n, d), shape (n,)."""
         return Nearest.of(centers)(vectors)
 
-    #: The best of some starts of K-means; see `faircal.compute.kmeans`.
-    kmeans = staticmethod(lloyd.kmeans)
+    def kmeans(
+        self,
+        vectors: Float32,
+        n_clusters: int,
+        *,
+        n_init: int = 1,
+        random_state: int = 0,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        progress: Progress = silent,
+    ) -> Clustering:
+        """Cluster the rows of `vectors`; the best of `n_init` starts.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (n, d), float32
+        n_clusters, n_init, max_iter, tol
+            As in scikit-learn's ``KMeans``: an iteration that moves the centres by less than `tol`
+            times the mean variance of the columns is the last. `max_iter` counts passes over the
+            vectors, the first of which only assigns them to the starting centres.
+        random_state : int
+            Seed; the same seed gives the same centres.
+        progress : callable
+            Called as each start begins.
+
+        Examples
+        --------
+        >>> points = np.array([[0, 0], [0, 1], [9, 9], [9, 8]], dtype=np.float32)
+        >>> clustering = CPU.kmeans(points, 2)
+        >>> clustering.inertia
+        1.0
+        >>> labels = CPU.assign(points, clustering.centers)
+        >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+        True
+        """
+        counts = {"n_clusters": n_clusters, "n_init": n_init, "max_iter": max_iter}
+        for name, value in counts.items():
+            check_whole(name, value, 1)
+        check_whole("random_state", random_state, 0)
+        if n_clusters > len(vectors):
+            raise ParameterError(
+                f"n_clusters: expected 1 to {len(vectors)} (the number of images), found "
+                f"{n_clusters}; choose fewer clusters (--clusters)"
+            )
+        # Distances do not change with the origin; small numbers keep float32 products exact enough.
+        mean = vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
+        points = np.subtract(vectors, mean, order="C", dtype=np.float32)
+        squares = np.einsum("ij,ij->i", points, points)
+        # Of centred points the mean square is the variance: `tol` is relative to it, as in
+        # scikit-learn.
+        variance = float(squares.mean(dtype=np.float64)) / points.shape[1]
+        best = self.best_start(
+            points,
+            n_clusters,
+            n_init=n_init,
+            rng=np.random.default_rng(random_state),
+            max_iter=max_iter,
+            shift=tol * variance,
+            progress=progress,
+        )
+        return best._replace(centers=best.centers + mean)
+
+    #: The best of some starts of K-means on centred points; see `faircal.compute.kmeans`.
+    best_start = staticmethod(lloyd.kmeans)
     #: What sums the loss of many regressions; see `faircal.compute.logistic`.
     logistic_sums = staticmethod(logistic_sums)
 
 
-def _checked(rows: Rows, n: int) -> Rows:
-    """Return `rows` as the kernels take them; a wrong one would read anything."""
-    check_rows(int(rows.min()), int(rows.max()), n)
-    return np.ascontiguousarray(rows, dtype=np.intp)
-
-
 def check_rows(least: int, most: int, n: int) -> None:
-    """Raise unless the rows of pairs, from `least` to `most`, are among those of `n` vectors."""
+    """Raise unless the rows of pairs, from `least` to `most`, are among those of `n` vectors.
+
+    The kernels check nothing: a wrong row would read anything.
+    """
     if least < 0 or most >= n:
         raise DataError(
             f"rows: expected numbers from 0 to {n - 1}, found {least} to {most}; "
@@ -166,16 +232,14 @@ class Nearest:
             error = rounding * (np.sqrt(np.vecdot(some, some)) * self.reach + self.limit)
             close = np.flatnonzero(lead <= error)
             if len(close):
-                nearest[close] = self._in_double(some[close])
+                products = some[close].astype(np.float64) @ self.exact.T
+                squares = (self.exact * self.exact).sum(axis=1)
+                nearest[close] = (products - squares / 2).argmax(axis=1)
             labels[block] = nearest
 
         with one_blas_thread():
             each(work, len(vectors), NEAREST_BLOCK)
         return labels
-
-    def _in_double(self, vectors: Float32) -> NDArray[np.intp]:
-        products = vectors.astype(np.float64) @ self.exact.T
-        return np.asarray((products - (self.exact * self.exact).sum(axis=1) / 2).argmax(axis=1))
 
 
 CPU = Engine()

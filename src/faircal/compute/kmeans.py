@@ -15,7 +15,7 @@ same points anywhere, as far as rounding allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -44,8 +44,17 @@ _CHANGED = 4096
 _MOST_KEPT = 2**27
 
 
-class KMeansResult(NamedTuple):
-    """What K-means came to: centres (K, d), objective, iterations."""
+class Clustering(NamedTuple):
+    """A fitted K-means; `Engine.assign` finds the nearest of its centres.
+
+    Attributes
+    ----------
+    centers : ndarray of shape (n_clusters, d), float32
+    inertia : float
+        The objective: sum of squared distances to the nearest centre.
+    n_iter : int
+        Lloyd's iterations of the best start.
+    """
 
     centers: Float32
     inertia: float
@@ -61,7 +70,7 @@ def kmeans(
     max_iter: int,
     shift: float,
     progress: Progress = silent,
-) -> KMeansResult:
+) -> Clustering:
     """Return the best of `n_init` starts.
 
     Parameters
@@ -75,22 +84,23 @@ def kmeans(
     progress : callable
         Called as each start begins.
     """
-    squares = _squares(points)
-    best: KMeansResult | None = None
+    squares = np.einsum("ij,ij->i", points, points)
+    best: Clustering | None = None
     with one_blas_thread():
         for start in range(n_init):
             progress("K-means", start, n_init, f"K = {n_clusters}")
-            centers = _start(points, squares, n_clusters, rng)
-            result = _Lloyd(points, squares, centers).run(max_iter, shift)
+            chosen = starting_rows(
+                len(points),
+                n_clusters,
+                rng,
+                lambda rows: _CandidatesInMemory(points[rows], squares[rows]),
+            )
+            result = _Lloyd(points, squares, points[chosen]).run(max_iter, shift)
             if best is None or result.inertia < best.inertia:
                 best = result
     if best is None:
         raise ValueError("n_init: expected 1 or more")
     return best
-
-
-def _squares(vectors: Float32) -> Float32:
-    return np.asarray(np.einsum("ij,ij->i", vectors, vectors), dtype=np.float32)
 
 
 # ------------------------------------------------------------------- starting
@@ -111,18 +121,14 @@ def sizes(n: int, n_clusters: int) -> StartingSizes:
     Examples
     --------
     >>> sizes(16_000, 100)
-    StartingSizes(points=8192, trials=6, steps=100, candidates=674)
+    StartingSizes(points=8192, trials=6, steps=100, candidates=675)
     """
     points = min(n, max(_SAMPLE, _SAMPLE_A_CLUSTER * n_clusters))
     # As scikit-learn tries: 2 + log K candidates a centre (Arthur and Vassilvitskii, 2007).
     trials = 2 + int(np.log(n_clusters))
     steps = max(1, min(n_clusters, _MOST_DRAWN // (points * trials)))
-    return StartingSizes(points, trials, steps, _candidates(steps, trials))
-
-
-def _candidates(steps: int, trials: int) -> int:
-    """Return how many to draw for `steps` centres: some more than needed, as some are refused."""
-    return steps * trials + (steps - 1) * trials // 8
+    # An eighth more than needed: some are refused.
+    return StartingSizes(points, trials, steps, steps * trials * 9 // 8)
 
 
 class CandidatePoints(Protocol):
@@ -150,7 +156,10 @@ def starting_rows(
 ) -> Rows:
     """Choose which of `n` points to start with: the best of 2 + log K draws each; shape (K,).
 
-    Among very many points, those of a sample: it has next to no effect on where K-means ends.
+    Among very many points, those of a sample: it has next to no effect on where K-means ends. A
+    point drawn with a chance in proportion to its squared distance D² of before, and kept with a
+    chance of now / before, is drawn in proportion to its D² of now; so candidates for several
+    centres are drawn, and measured, at a time.
     """
     size, trials, most, _ = sizes(n, n_clusters)
     some = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
@@ -161,49 +170,29 @@ def starting_rows(
     steps = 8  # how many centres to draw candidates for
     while len(chosen) < n_clusters:
         steps = min(steps, n_clusters - len(chosen), most)
-        before = len(chosen)
-        chosen += _draws(sample, steps, trials, rng)
+        nearest = sample.nearest()
+        cumulative = np.cumsum(nearest, dtype=np.float64)
+        if not cumulative[-1] > 0:  # every point is chosen already, or equal to one that is
+            chosen.append(int(rng.integers(size)))
+            continue
+        count = steps * trials + (steps - 1) * trials // 8  # some more than needed
+        # Inverse transform sampling: a chance in proportion to D².
+        drawn = np.searchsorted(cumulative, rng.random(count) * cumulative[-1], side="right")
+        drawn = np.minimum(drawn, size - 1)
+        coins = rng.random(count)
+        sample.measure(drawn)
+        before = now = nearest[drawn]
+        at, goal = 0, len(chosen) + steps
+        while len(chosen) < goal:
+            kept = at + np.flatnonzero(coins[at:] * before[at:] < now[at:])[:trials]
+            if len(kept) < trials:
+                break
+            at = int(kept[-1]) + 1
+            best, now = sample.choose(kept)
+            chosen.append(int(drawn[kept[best]]))
         # Many refused: the distribution had moved on; draw fewer at a time.
-        steps = steps * 2 if len(chosen) - before == steps else max(1, len(chosen) - before)
+        steps = steps * 2 if len(chosen) == goal else max(1, len(chosen) - goal + steps)
     return some[chosen]
-
-
-def _draws(
-    sample: CandidatePoints, steps: int, trials: int, rng: np.random.Generator
-) -> Iterator[int]:
-    """Choose up to `steps` points, and give their rows.
-
-    A point drawn with a chance in proportion to its distance of before, and kept with a chance of
-    now / before, is drawn in proportion to its distance of now.
-    """
-    nearest = sample.nearest()
-    cumulative = np.cumsum(nearest, dtype=np.float64)
-    if not cumulative[-1] > 0:  # every point is chosen already, or equal to one that is
-        yield int(rng.integers(len(nearest)))
-        return
-    count = _candidates(steps, trials)
-    # Inverse transform sampling: a chance in proportion to the squared distance, D².
-    drawn = np.searchsorted(cumulative, rng.random(count) * cumulative[-1], side="right")
-    drawn = np.minimum(drawn, len(nearest) - 1)
-    coins = rng.random(count)
-    sample.measure(drawn)
-    before = now = nearest[drawn]
-    at = 0
-    for _ in range(steps):
-        kept = at + np.flatnonzero(coins[at:] * before[at:] < now[at:])[:trials]
-        if len(kept) < trials:
-            return
-        at = int(kept[-1]) + 1
-        best, now = sample.choose(kept)
-        yield int(drawn[kept[best]])
-
-
-def _start(points: Float32, squares: Float32, n_clusters: int, rng: np.random.Generator) -> Float32:
-    """Return the points to start with, shape (K, d)."""
-    chosen = starting_rows(
-        len(points), n_clusters, rng, lambda rows: _CandidatesInMemory(points[rows], squares[rows])
-    )
-    return points[chosen]
 
 
 class _CandidatesInMemory:
@@ -217,7 +206,18 @@ class _CandidatesInMemory:
         return self.near
 
     def measure(self, rows: NDArray[np.intp]) -> None:
-        self.rows, self.away = rows, _distances(self.points, self.squares, rows)
+        to = self.points[rows]
+        self.rows, self.away = rows, np.empty((len(rows), len(self.points)), dtype=np.float32)
+
+        def work(block: slice) -> None:
+            part = to @ self.points[block].T
+            # ‖x − y‖² = ‖x‖² − 2 x·y + ‖y‖²: one matrix product in place of n differences.
+            part *= -2
+            part += self.squares[rows, None]
+            part += self.squares[block]
+            np.maximum(part, 0, out=self.away[:, block])
+
+        each(work, len(self.points), _BLOCK)
 
     def choose(self, which: NDArray[np.intp]) -> tuple[int, Float32]:
         left = np.minimum(self.away[which], self.near)
@@ -227,27 +227,10 @@ class _CandidatesInMemory:
         return best, self.near[self.rows]
 
 
-def _distances(points: Float32, squares: Float32, rows: NDArray[np.intp]) -> Float32:
-    """Return the squared distance of every point to the points `rows`, shape (len(rows), n)."""
-    to = points[rows]
-    distances = np.empty((len(rows), len(points)), dtype=np.float32)
-
-    def work(block: slice) -> None:
-        part = to @ points[block].T
-        # ‖x − y‖² = ‖x‖² − 2 x·y + ‖y‖²: one matrix product in place of n differences.
-        part *= -2
-        part += squares[rows, None]
-        part += squares[block]
-        np.maximum(part, 0, out=distances[:, block])
-
-    each(work, len(points), _BLOCK)
-    return distances
-
-
 # --------------------------------------------------------------------- moving
 
 
-def sums_of(points: Float32, labels: NDArray[np.int32], n_clusters: int) -> Float64:
+def _sums_of(points: Float32, labels: NDArray[np.int32], n_clusters: int) -> Float64:
     """Sum the points of each cluster, in float64, shape (n_clusters, d)."""
     ones, places = np.ones(len(labels)), np.arange(len(labels) + 1)
     one_hot = csr_array((ones, labels, places), shape=(len(labels), n_clusters))
@@ -276,19 +259,29 @@ class _Lloyd:
         self.travel = np.zeros(n_clusters, dtype=np.float32)
         self.block = max(256, min(2048, _BLOCK_PRODUCTS // n_clusters))
         self.reach = float(np.sqrt(squares.max()))
+        self.sums = np.zeros(centers.shape)
 
-    def run(self, max_iter: int, shift: float) -> KMeansResult:
+    def run(self, max_iter: int, shift: float) -> Clustering:
         """Iterate until no point changes its cluster, or next to nothing moves."""
+        n_clusters = len(self.centers)
         self._look_at(self.everyone)
-        sums = self._sums()
+        # Sums of a block take no more room than its points.
+        for part in each(
+            lambda block: _sums_of(self.points[block], self.labels[block], n_clusters),
+            len(self.points),
+            max(_BLOCK, 2 * n_clusters),
+        ):
+            self.sums += part
         moved, iteration = np.inf, 1
         while moved > shift and iteration < max_iter:
-            counts = np.bincount(self.labels, minlength=len(self.centers))
-            self._fill_empty(counts, sums)
-            # Lloyd: centres go to the means. Sums are float64, so that points may come and go for
-            # ever.
-            new = (sums / counts[:, None]).astype(np.float32)
-            drift = np.sqrt(_squares(new - self.centers))
+            counts = np.bincount(self.labels, minlength=n_clusters)
+            if not counts.all():
+                self._fill_empty(counts)
+            # Lloyd: centres go to the means. Sums are float64: who leaves leaves nothing behind,
+            # and points may come and go for ever.
+            new = (self.sums / counts[:, None]).astype(np.float32)
+            way = new - self.centers
+            drift = np.sqrt(np.einsum("ij,ij->i", way, way))
             moved = float(np.square(drift, dtype=np.float64).sum())
             self.centers, before = new, self.labels.copy()
             self._look_at(self._doubtful(drift))
@@ -296,10 +289,17 @@ class _Lloyd:
             changed = np.flatnonzero(self.labels != before)
             if not len(changed):
                 break
-            self._change(sums, changed, before)
+            for start in range(0, len(changed), _CHANGED):
+                rows = changed[start : start + _CHANGED]
+                # A column a point: 1 in the row of the cluster it came to, −1 in that it left.
+                signs = np.repeat([1.0, -1.0], len(rows))
+                clusters = np.concatenate([self.labels[rows], before[rows]])
+                places = np.tile(np.arange(len(rows)), 2)
+                change = csr_array((signs, (clusters, places)), shape=(n_clusters, len(rows)))
+                self.sums += change @ self.points[rows].astype(np.float64)
         self._measure()
         inertia = float(np.square(self.upper, dtype=np.float64).sum())
-        return KMeansResult(self.centers, inertia, iteration)
+        return Clustering(self.centers, inertia, iteration)
 
     def _doubtful(self, drift: Float32) -> NDArray[np.intp]:
         """Move the bounds along with the centres; return the points that they leave open."""
@@ -314,7 +314,8 @@ class _Lloyd:
         self.upper += drift[self.labels]
         self.second -= most[self.labels]
         rows = np.flatnonzero(self.second < self.upper + slack)
-        squares, still = _squares(self.centers), np.empty(len(rows), dtype=bool)
+        squares = np.einsum("ij,ij->i", self.centers, self.centers)
+        still = np.empty(len(rows), dtype=bool)
 
         def work(block: slice) -> None:
             still[block] = doubtful(
@@ -336,7 +337,8 @@ class _Lloyd:
 
     def _look_at(self, rows: NDArray[np.intp]) -> None:
         """Find the nearest centres of the points `rows`, and their bounds."""
-        columns, squares = np.ascontiguousarray(self.centers.T), _squares(self.centers)
+        columns = np.ascontiguousarray(self.centers.T)
+        squares = np.einsum("ij,ij->i", self.centers, self.centers)
         everyone, lower = len(rows) == len(self.points), self.lower
 
         def work(block: slice) -> None:
@@ -366,44 +368,19 @@ class _Lloyd:
 
         def work(block: slice) -> None:
             away = self.points[block] - self.centers[self.labels[block]]
-            self.upper[block] = np.sqrt(_squares(away))
+            self.upper[block] = np.sqrt(np.einsum("ij,ij->i", away, away))
 
         each(work, len(self.points), _BLOCK)
 
-    def _sums(self) -> Float64:
-        """Sum the points of each cluster, in float64: who leaves must leave nothing behind."""
-
-        def work(block: slice) -> Float64:
-            return sums_of(self.points[block], self.labels[block], len(self.centers))
-
-        sums = np.zeros(self.centers.shape)
-        # Sums of a block take no more room than its points.
-        for part in each(work, len(self.points), max(_BLOCK, 2 * len(sums))):
-            sums += part
-        return sums
-
-    def _change(self, sums: Float64, changed: NDArray[np.intp], before: NDArray[np.int32]) -> None:
-        """Bring `sums` up to date after the points `changed` went to other clusters."""
-        for start in range(0, len(changed), _CHANGED):
-            rows = changed[start : start + _CHANGED]
-            signs = np.repeat([1.0, -1.0], len(rows))
-            clusters = np.concatenate([self.labels[rows], before[rows]])
-            places = np.tile(np.arange(len(rows)), 2)
-            change = csr_array((signs, (clusters, places)), shape=(len(sums), len(rows)))
-            sums += change @ self.points[rows].astype(np.float64)
-
-    def _fill_empty(self, counts: NDArray[np.intp], sums: Float64) -> None:
+    def _fill_empty(self, counts: NDArray[np.intp]) -> None:
         """Give each empty cluster the point that is farthest from its centre, in place."""
-        empty = np.flatnonzero(counts == 0)
-        if not len(empty):
-            return
         self._measure()
         farthest = iter(np.argsort(-self.upper, kind="stable"))
-        for cluster in empty:
+        for cluster in np.flatnonzero(counts == 0):
             row = next(row for row in farthest if counts[self.labels[row]] > 1)
             old = self.labels[row]
-            sums[old] -= self.points[row]
-            sums[cluster] = self.points[row]
+            self.sums[old] -= self.points[row]
+            self.sums[cluster] = self.points[row]
             counts[old] -= 1
             counts[cluster] = 1
             self.labels[row] = cluster

@@ -56,14 +56,9 @@ def logistic_sums(features: Floats, target: Floats, mass: Floats, starts: Ints) 
     reached = _by_set(hits_of, starts, np.arange(len(starts) - 1), m + 1)
 
     def sums(theta: Floats, which: Ints) -> tuple[Floats, Floats, Floats]:
-        def rows(block: _PointBlock) -> Floats:
-            own = list(theta[block.sets[0]])
-            if len(block.sets) > 1:  # each coefficient for every point
-                lengths = np.diff(np.append(block.firsts, block.points.stop))
-                own = [np.repeat(column, lengths) for column in theta[block.sets].T]
-            return _terms(features[:, block.points], mass[block.points], own)
-
-        total = _by_set(rows, starts, which, m + 2 + len(upper[0]))
+        total = _by_set(
+            lambda block: _terms(features, mass, theta, block), starts, which, m + 2 + len(upper[0])
+        )
         loss = total[:, 0] - np.einsum("kj,kj->k", theta, reached[which])
         gradient = total[:, 1 : m + 2] - reached[which]
         hessian = np.empty((len(which), m + 1, m + 1))
@@ -73,15 +68,23 @@ def logistic_sums(features: Floats, target: Floats, mass: Floats, starts: Ints) 
     return sums
 
 
-def _terms(features: Floats, mass: Floats, theta: list[Floats]) -> Floats:
-    """Return what is summed, row by row: log(1 + e^η), p·x, p(1 − p)·x·x, times the mass."""
+def _terms(features: Floats, mass: Floats, theta: Floats, block: _PointBlock) -> Floats:
+    """Return what is summed of a block's points: log(1 + e^η), p·x, p(1 − p)·x·x, times the mass.
+
+    In rows, of shape (m + 2 + (m + 1)(m + 2)/2, n_points).
+    """
+    features, mass = features[:, block.points], mass[block.points]
+    own = list(theta[block.sets[0]])
+    if len(block.sets) > 1:  # each coefficient for every point
+        lengths = np.diff(np.append(block.firsts, block.points.stop))
+        own = [np.repeat(column, lengths) for column in theta[block.sets].T]
     m, n = features.shape
     rows = np.empty((m + 2 + (m + 1) * (m + 2) // 2, n))
     eta, small, loss = np.empty(n), np.empty(n), rows[0]
-    np.multiply(features[0], theta[0], out=eta)
-    for x, slope in zip(features[1:], theta[1:], strict=False):
+    np.multiply(features[0], own[0], out=eta)
+    for x, slope in zip(features[1:], own[1:], strict=False):
         eta += np.multiply(x, slope, out=small)
-    eta += theta[m]
+    eta += own[m]
     # e^−|η|, so that nothing overflows.
     np.negative(np.abs(eta, out=small), out=small)
     np.exp(small, out=small)

@@ -30,17 +30,15 @@ def n_threads() -> int:
     """Return how many threads work at a time."""
     setting = os.environ.get(VARIABLE)
     if setting is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else _cores()
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
     if not setting.isdecimal() or int(setting) < 1:
         raise ParameterError(
             f"{VARIABLE}: expected a whole number from 1, found {setting!r}; "
             "unset it to use all cores"
         )
     return int(setting)
-
-
-def _cores() -> int:
-    return os.cpu_count() or 1
 
 
 #: What each thread knows of itself: `at_work` is there in those of the pool.
@@ -81,7 +79,9 @@ class _OneBlasThread:
     @contextmanager
     def __call__(self) -> Iterator[None]:
         with self._lock:
-            if not self._users and not _at_one():  # asking takes a tenth of the time of setting
+            # Asking takes a tenth of the time of setting.
+            libraries = _libraries().lib_controllers
+            if not self._users and any(one.get_num_threads() != 1 for one in libraries):
                 _let_anyone_set_limits()
                 self._limit = _libraries().limit(limits=1, user_api="blas")
             self._users += 1
@@ -103,10 +103,6 @@ def _libraries() -> ThreadpoolController:
     import scipy.linalg  # noqa: F401
 
     return ThreadpoolController().select(user_api="blas")
-
-
-def _at_one() -> bool:
-    return all(library.get_num_threads() == 1 for library in _libraries().lib_controllers)
 
 
 def _let_anyone_set_limits() -> None:

@@ -57,7 +57,7 @@ def build_images(table: pa.Table, where: str) -> Images:
         if name not in ("image_id", "identity", "fold") and makes_groups(table[name])
     }
     require_crossable(attributes, where)
-    return Images(ids, identity, attributes, crossable(attributes))
+    return Images(ids, identity, attributes, crossed=crossable(attributes))
 
 
 def makes_groups(column: pa.ChunkedArray) -> bool:
@@ -90,19 +90,6 @@ def crossable(attributes: dict[str, Column]) -> tuple[str, ...]:
     )
 
 
-def require_known(
-    rows: NDArray[np.intp], column: pa.ChunkedArray, name: str, where: str, span: Span = WHOLE
-) -> None:
-    """Raise when an id was not found among the images."""
-    bad = rows < 0
-    if bad.any():
-        unknown_id = column[first_true(bad)].as_py()
-        raise DataError(
-            f"{where}, column '{name}', {span.row(bad)}: image {unknown_id!r} is not among "
-            f"the images ({span.such(int(bad.sum()))}); add the image or remove these pairs"
-        )
-
-
 def build_pairs(
     table: pa.Table,
     index: Index,
@@ -121,7 +108,13 @@ def build_pairs(
     rows = {}
     for side in ("left", "right"):
         rows[side] = index.find(table[side], side, where, span)
-        require_known(rows[side], table[side], side, where, span)
+        bad = rows[side] < 0
+        if bad.any():
+            unknown_id = table[side][first_true(bad)].as_py()
+            raise DataError(
+                f"{where}, column '{side}', {span.row(bad)}: image {unknown_id!r} is not among "
+                f"the images ({span.such(int(bad.sum()))}); add the image or remove these pairs"
+            )
     names = table.column_names
     genuine = fold = scores = None
     if "genuine" in names:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -277,15 +276,6 @@ def parse_scores(
 
 def parse_ids(column: pa.ChunkedArray, name: str, where: str, span: Span = WHOLE) -> pa.Array:
     """Return a column of ids: int64 where each is a whole number as usually written, else text."""
-    array = _as_ids(column, name, where, span)
-    if pa.types.is_integer(array.type):
-        return array
-    numbers = _numbers(array)
-    return array if numbers is None else numbers
-
-
-def _as_ids(column: pa.ChunkedArray, name: str, where: str, span: Span) -> pa.Array:
-    """Return a column of ids, integers or text, none of them empty."""
     place = f"{where}, column '{name}'"
     array = as_arrow(column, place)
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
@@ -293,17 +283,13 @@ def _as_ids(column: pa.ChunkedArray, name: str, where: str, span: Span) -> pa.Ar
     if pa.types.is_integer(array.type):
         with suppress(pa.ArrowInvalid):  # beyond 64 bits with a sign: as text
             return array.cast(pa.int64())
-    return as_text(array, place)
-
-
-def _numbers(text: pa.Array) -> pa.Array | None:
-    """Return text as int64 where each is a whole number as usually written."""
+    text = as_text(array, place)
     try:
         numbers = text.cast(pa.int64())
     except pa.ArrowInvalid:
-        return None
+        return text
     same = pc.all(pc.equal(numbers.cast(pa.string()), text)).as_py()
-    return numbers if same is not False else None
+    return numbers if same is not False else text
 
 
 class Index:
@@ -321,43 +307,28 @@ class Index:
     """
 
     def __init__(self, ids: pa.Array) -> None:
-        self._ids = ids
+        self._ids, self._texts = ids, None
+        # The row of each number from the lowest on: faster than a search, without large gaps.
+        self._low, self._rows = 0, np.empty(0, dtype=np.int32)
+        if pa.types.is_integer(ids.type) and len(ids):
+            numbers = np.asarray(ids)
+            low, high = int(numbers.min()), int(numbers.max())
+            if high - low < _ROOM * len(ids) + 1024:
+                self._low, self._rows = low, np.full(high - low + 1, -1, dtype=np.int32)
+                self._rows[numbers - low] = np.arange(len(ids), dtype=np.int32)
 
     def find(
         self, column: pa.ChunkedArray, name: str, where: str, span: Span = WHOLE
     ) -> NDArray[np.intp]:
         """Return the position of each id of `column`, −1 where there is no such id."""
-        asked = _as_ids(column, name, where, span)
-        ids = self._ids
-        if pa.types.is_integer(ids.type):
-            numbers = asked if pa.types.is_integer(asked.type) else _numbers(asked)
-            if numbers is not None and self._rows is not None:
-                return self._look_up(np.asarray(numbers), *self._rows)
-            if numbers is not None:
-                asked = numbers
+        asked, ids = parse_ids(column, name, where, span), self._ids
+        if pa.types.is_integer(asked.type) and len(self._rows):
+            numbers = np.asarray(asked)
+            inside = (numbers >= self._low) & (numbers < self._low + len(self._rows))
+            rows = self._rows[np.where(inside, numbers, self._low) - self._low]
+            return np.where(inside, rows, -1).astype(np.intp)
         if asked.type != ids.type:
+            if self._texts is None:
+                self._texts = self._ids.cast(pa.string())
             asked, ids = asked.cast(pa.string()), self._texts
-        rows = pc.index_in(asked, value_set=ids).fill_null(-1)
-        return np.array(rows, dtype=np.intp)
-
-    @cached_property
-    def _texts(self) -> pa.Array:
-        return self._ids.cast(pa.string())
-
-    @cached_property
-    def _rows(self) -> tuple[int, NDArray[np.int32]] | None:
-        """The row of each number from the smallest on: faster than a search, without large gaps."""
-        ids = np.asarray(self._ids)
-        low, high = (int(ids.min()), int(ids.max())) if len(ids) else (0, 0)
-        if high - low >= _ROOM * len(ids) + 1024:
-            return None
-        rows = np.full(high - low + 1, -1, dtype=np.int32)
-        rows[ids - low] = np.arange(len(ids), dtype=np.int32)
-        return low, rows
-
-    @staticmethod
-    def _look_up(asked: NDArray[np.int64], low: int, rows: NDArray[np.int32]) -> NDArray[np.intp]:
-        inside = (asked >= low) & (asked < low + len(rows))
-        if inside.all():
-            return rows[asked - low].astype(np.intp)
-        return np.where(inside, rows[np.where(inside, asked, low) - low], -1).astype(np.intp)
+        return np.array(pc.index_in(asked, value_set=ids).fill_null(-1), dtype=np.intp)

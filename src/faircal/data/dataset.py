@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from faircal.data.build import MOST_GROUPS, build_images, build_pairs
 from faircal.data.columns import UNKNOWN, Column, Index
 from faircal.data.folds import draw_folds
 from faircal.data.tables import as_table
-from faircal.data.types import Embeddings, Feature, Features, Groups, Images, Pairs, cross
+from faircal.data.types import Embeddings, Feature, Groups, Images, Pairs, Scores, cross
 
 T = TypeVar("T")
 
@@ -62,10 +63,20 @@ class Dataset:
     Attributes
     ----------
     images, pairs : Images, Pairs
-    features : Features
-        By name; `feature` is the one in use, `select` gives the dataset with another.
+    features : mapping from name to Feature
+        `feature` is the one in use, `embeddings` its own (None where there are only scores);
+        `select` gives the dataset with another.
+    similarity : mapping from feature to Scores
+        The scores of the pairs; those from embeddings are worked out once, when asked for.
     notes : tuple of str
         What was done to the data on the way in, for reports.
+    has_images : bool
+        Whether images are known: in a score table each side of a pair stands for its own.
+    default_attribute : str or None
+        All attribute columns crossed, ``"a+b"``, unless ``dataset.json`` names another.
+    memo : Memo
+        Lasts as long as this object, and knows nothing of it: lets methods fitted on the same data
+        share work such as a clustering.
 
     Examples
     --------
@@ -83,13 +94,17 @@ class Dataset:
     name: str
     images: Images
     pairs: Pairs
-    features: Features
+    features: Mapping[str, Feature]
     feature: str
     score_range: tuple[float, float]
     notes: tuple[str, ...]
     provenance: Mapping[str, Any]
     where: str
-    _memo: dict[Any, Any] = field(repr=False)
+    memo: Memo
+    embeddings: Embeddings | None
+    similarity: Mapping[str, Scores]
+    has_images: bool
+    default_attribute: str | None
     #: Pairs in a part, of streams too, unless told.
     BATCH: ClassVar[int] = 1 << 20
 
@@ -116,7 +131,7 @@ class Dataset:
         limits = check_range(score_range)
         built, scores = build_pairs(as_table(pairs, "pairs"), Index(images.ids), "pairs", limits)
         features = join_scores(matrices, scores, "pairs")
-        self._take(Dataset.assemble(name, images, built, features, limits, seed=seed))
+        vars(self).update(vars(Dataset.assemble(name, images, built, features, limits, seed=seed)))
         check_vectors(self)
 
     @classmethod
@@ -139,32 +154,38 @@ class Dataset:
         if pairs.fold is None and seed is not None:
             fold, note = draw_folds(pairs, images, seed)
             pairs, notes = replace(pairs, fold=fold, drawn=True), (note,)
-        made = cls.__new__(cls)
-        made._set(
+        ready = [feature.scores for feature in features.values() if feature.scores is not None]
+        if not ready:
+            score_range = COSINE_RANGE
+        elif score_range is None:  # for measuring only: theirs, and at least a cosine's
+            ends = [float(end) for scores in ready for end in (scores.min(), scores.max())]
+            score_range = min(COSINE_RANGE[0], *ends), max(COSINE_RANGE[1], *ends)
+        first, made = next(iter(features)), cls.__new__(cls)
+        vars(made).update(
             name=name,
             images=images,
             pairs=pairs,
-            features=Features(features, pairs),
-            feature=next(iter(features)),
-            score_range=_range_of(features, score_range),
+            features=features,
+            feature=first,
+            score_range=score_range,
             notes=notes,
             provenance=provenance or {},
             where=where or name,
-            _memo={},
+            memo=Memo({}),
+            embeddings=features[first].embeddings,
+            similarity={
+                name: Scores(feature.scores, feature.embeddings, pairs.left, pairs.right)
+                for name, feature in features.items()
+            },
+            has_images=not images.by_side,
+            default_attribute="+".join(images.crossed) or None,
         )
         return made
-
-    def _set(self, **values: Any) -> None:
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
-
-    def _take(self, other: Dataset) -> None:
-        self._set(**{f.name: getattr(other, f.name) for f in fields(other)})
 
     # ------------------------------------------------------------------ views
 
     def __len__(self) -> int:
-        return len(self.pairs)
+        return len(self.pairs.left)
 
     def __repr__(self) -> str:
         return (
@@ -173,14 +194,9 @@ class Dataset:
         )
 
     @property
-    def embeddings(self) -> Embeddings | None:
-        """The embeddings of the feature in use; None where there are only scores."""
-        return self.features[self.feature].embeddings
-
-    @property
     def scores(self) -> NDArray[np.float64]:
         """Similarity of each pair under the feature in use, shape (n_pairs,)."""
-        return self.features.scores(self.feature)()
+        return self.similarity[self.feature]()
 
     @property
     def genuine(self) -> NDArray[np.bool_]:
@@ -198,14 +214,9 @@ class Dataset:
         if self.pairs.fold is None:
             return []
         names = np.unique(self.pairs.fold)
-        if self.drawn_folds:
+        if self.pairs.drawn:
             names = names[names != UNKNOWN]
         return [name.item() for name in names]
-
-    @property
-    def has_images(self) -> bool:
-        """Whether images are known: in a score table each side of a pair stands for its own."""
-        return not self.images.by_side
 
     @property
     def drawn_folds(self) -> bool:
@@ -214,7 +225,7 @@ class Dataset:
 
     def used_images(self) -> NDArray[np.intp]:
         """Rows of the distinct images that occur in the pairs, ascending."""
-        used = np.zeros(len(self.images), dtype=bool)
+        used = np.zeros(len(self.images.ids), dtype=bool)
         used[self.pairs.left] = True
         used[self.pairs.right] = True
         return np.flatnonzero(used)
@@ -225,8 +236,8 @@ class Dataset:
         column = self.image_groups(attribute)
         names = str(attribute).split("+")
         parts = {name: self.groups(name) for name in names} if len(names) > 1 else {}
-        left, right = self.pairs.left, self.pairs.right
-        return Groups(column.names, column.take(left), column.take(right), parts)
+        left, right = column.codes[self.pairs.left], column.codes[self.pairs.right]
+        return Groups(column.names, left, right, parts)
 
     @property
     def people(self) -> Groups | None:
@@ -234,8 +245,8 @@ class Dataset:
         identity = self.images.identity
         if identity is None or not identity.names:
             return None
-        sides = (identity.take(self.pairs.left), identity.take(self.pairs.right))
-        return Groups(identity.names, *sides)
+        left, right = identity.codes[self.pairs.left], identity.codes[self.pairs.right]
+        return Groups(identity.names, left, right)
 
     def image_groups(self, attribute: str | None = None) -> Column:
         """Return the group of each image for `attribute`, as `groups` has it for pairs."""
@@ -243,11 +254,6 @@ class Dataset:
         if attribute is None:
             raise DataError(f"{self.where}: {self.why_no_groups()}")
         return cross(self.images.attributes, attribute, self.where)
-
-    @property
-    def default_attribute(self) -> str | None:
-        """All attribute columns crossed, ``"a+b"``, unless ``dataset.json`` names another."""
-        return "+".join(self.images.crossed) or None
 
     def why_no_groups(self) -> str:
         """Say why there is no default attribute, and what to do."""
@@ -263,10 +269,6 @@ class Dataset:
     def group_names(self, attribute: str | None = None) -> tuple[str, ...]:
         """Return the groups of `attribute`, in order."""
         return self.image_groups(attribute).names
-
-    def fingerprint(self) -> str:
-        """Return what tells whether this is the same data as another time: the hash of it all."""
-        return self.hash()
 
     def head(self) -> Dataset:
         """Return the pairs, which tell what all come with."""
@@ -302,18 +304,23 @@ class Dataset:
     def select(self, feature: str) -> Dataset:
         """Return the dataset with another feature in use."""
         check_feature(feature, self.features, self.where)
-        return self._derive(feature=feature)
+        return self._derive(feature=feature, embeddings=self.features[feature].embeddings)
 
     def subset(self, rows: NDArray[Any]) -> Dataset:
         """Return the dataset of the pairs `rows` (indices or a mask); vectors are shared."""
         index = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
-        pairs = self.pairs.subset(index)
-        return self._derive(pairs=pairs, features=self.features.subset(index, pairs))
+        pairs, features, similarity = self.pairs.subset(index), {}, {}
+        for name, feature in self.features.items():
+            ready, made = feature.scores, self.similarity[name].values
+            ready = None if ready is None else ready[index]
+            made = None if made is None else made[index]
+            features[name] = Feature(feature.embeddings, ready)
+            similarity[name] = Scores(made, feature.embeddings, pairs.left, pairs.right)
+        return self._derive(pairs=pairs, features=features, similarity=similarity)
 
     def _derive(self, **changes: Any) -> Dataset:
-        made = Dataset.__new__(Dataset)
-        made._take(self)
-        made._set(**changes, _memo={})
+        made = copy.copy(self)
+        vars(made).update(changes, memo=Memo({}))
         return made
 
     def split(self, test_fold: Any) -> tuple[Dataset, Dataset]:
@@ -326,18 +333,11 @@ class Dataset:
             raise no_such_fold(test_fold, folds, self.where)
         test = self.pairs.fold == test_fold
         calibration = ~test
-        if self.drawn_folds:
+        if self.pairs.drawn:
             calibration &= self.pairs.fold != UNKNOWN
         return self.subset(calibration), self.subset(test)
 
-    def memo(self) -> Memo:
-        """Return a memory that lasts as long as this object, and knows nothing of it.
-
-        Lets methods fitted on the same data share work such as a clustering.
-        """
-        return Memo(self._memo)
-
-    def hash(self) -> str:
+    def fingerprint(self) -> str:
         """SHA-256 over labels, folds, pairs, attributes, and the features' values and use."""
         sha = hashlib.sha256()
         sha.update(str(self.score_range).encode())
@@ -358,6 +358,8 @@ class Dataset:
                 sha.update(feature.scores.tobytes())
         return sha.hexdigest()
 
+    hash = fingerprint
+
 
 def _images_of(attributes: Any, matrices: Mapping[str, Embeddings]) -> Images:
     if attributes is None and not matrices:
@@ -369,22 +371,6 @@ def _images_of(attributes: Any, matrices: Mapping[str, Embeddings]) -> Images:
         images, where = Images(pa.array(np.arange(len(first)))), first.where
     check_counts(images, matrices.values(), where)
     return images
-
-
-def _range_of(
-    features: Mapping[str, Feature], score_range: tuple[float, float] | None
-) -> tuple[float, float]:
-    """Return the range of scores: that of cosines, unless there are ready-made ones.
-
-    None is for measuring only: the range found, and at least that of a cosine.
-    """
-    ready = [feature.scores for feature in features.values() if feature.scores is not None]
-    if not ready:
-        return COSINE_RANGE
-    if score_range is not None:
-        return score_range
-    low, high = COSINE_RANGE
-    return min(low, *(float(s.min()) for s in ready)), max(high, *(float(s.max()) for s in ready))
 
 
 def why_no_groups(attributes: Collection[str]) -> str:
@@ -421,7 +407,7 @@ def check_range(score_range: tuple[float, float]) -> tuple[float, float]:
 def check_counts(images: Images, matrices: Iterable[Embeddings], where: str) -> None:
     """Raise unless every embedding matrix has a row for each image."""
     for matrix in matrices:
-        if len(matrix) != len(images):
+        if len(matrix.vectors) != len(images.ids):
             raise DataError(
                 f"{matrix.where}: expected {len(images)} rows, one per row of {where}, found "
                 f"{len(matrix)}; save embeddings and images in the same order"

@@ -39,8 +39,6 @@ from faircal.data.tables import (
 from faircal.data.types import Embeddings, Fault, Images
 
 _SIDES = ("left", "right")
-#: Called with each fault that makes data unusable; None: raise.
-OnFault = Callable[[Fault], None] | None
 
 
 def load(
@@ -51,7 +49,7 @@ def load(
     device: str = "cpu",
     score_range: tuple[float, float] | None = COSINE_RANGE,
     seed: int = 0,
-    on_fault: OnFault = None,
+    on_fault: Callable[[Fault], None] | None = None,
 ) -> Dataset:
     r"""Read a dataset folder or a score table.
 
@@ -88,32 +86,25 @@ def load(
     source = existing(path)
     limits = None if score_range is None else check_range(score_range)
     if is_table(source):
-        return _read_score_table(source, features, limits, seed)
-    without_pairs = read_images(source, features, normalize, device)
-    return _read_folder(source, without_pairs, limits, seed, on_fault)
-
-
-# ------------------------------------------------------------------ folders
-
-
-def _read_folder(
-    folder: Path,
-    without_pairs: ImageFolder,
-    score_range: tuple[float, float] | None,
-    seed: int,
-    on_fault: OnFault,
-) -> Dataset:
-    images, matrices, about = without_pairs.images, without_pairs.embeddings, without_pairs.about
-    pairs_file = find_table(folder, "pairs")
-    index = Index(images.ids)
-    pairs_table = _known_pairs(read_table(pairs_file), index, str(pairs_file), on_fault)
-    pairs, scores = build_pairs(pairs_table, index, str(pairs_file), score_range)
-    joined = join_scores(matrices, scores, str(pairs_file))
-    name = str(about.get("name", folder.resolve().name))
-    data = Dataset.assemble(name, images, pairs, joined, score_range, about, str(folder), seed)
+        table, where = read_table(source), str(source)
+        layout = ScoreColumns.of(table.schema, features, where)
+        images, pairs, joined = build_scored(table, layout, where, limits)
+        return Dataset.assemble(source.stem, images, pairs, joined, limits, {}, where, seed)
+    folder = read_images(source, features, normalize, device)
+    images, about, pairs_file = folder.images, folder.about, find_table(source, "pairs")
+    index, table, where = Index(images.ids), read_table(pairs_file), str(pairs_file)
+    if on_fault is not None:
+        table = _known_pairs(table, index, where, on_fault)
+    pairs, scores = build_pairs(table, index, where, limits)
+    joined = join_scores(folder.embeddings, scores, where)
+    name = str(about.get("name", source.resolve().name))
+    data = Dataset.assemble(name, images, pairs, joined, limits, about, str(source), seed)
     if on_fault is None:
         check_vectors(data)
     return data
+
+
+# ------------------------------------------------------------------ folders
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,32 +132,26 @@ def read_images(
     file = find_table(folder, "images")
     table = read_table(file)
     require_columns(table, ("image_id",), str(file))
-    images = _with_default(build_images(table, str(file)), about, folder)
+    images = build_images(table, str(file))
+    if about.get("attribute") is not None:  # which groups there are unless the user says so
+        names = tuple(str(about["attribute"]).split("+"))
+        for name in names:
+            if name not in images.attributes:
+                hint = did_you_mean(name, images.attributes)
+                raise DataError(
+                    f"{folder / 'dataset.json'}: attribute '{name}' is not in the images; {hint}"
+                )
+        images = replace(images, crossed=names)
     matrices = _read_embeddings(folder, features, normalize, device)
     check_counts(images, matrices.values(), file.name)
     fold = table["fold"] if "fold" in table.column_names else None
     return ImageFolder(images, matrices, fold, about)
 
 
-def _with_default(images: Images, about: dict[str, Any], folder: Path) -> Images:
-    """Let ``attribute`` of dataset.json say which groups there are unless the user says so."""
-    attribute = about.get("attribute")
-    if attribute is None:
-        return images
-    names = str(attribute).split("+")
-    for name in names:
-        if name not in images.attributes:
-            hint = did_you_mean(name, images.attributes)
-            raise DataError(
-                f"{folder / 'dataset.json'}: attribute '{name}' is not in the images; {hint}"
-            )
-    return replace(images, crossed=tuple(names))
-
-
-def _known_pairs(table: pa.Table, index: Index, where: str, on_fault: OnFault) -> pa.Table:
-    """Leave out pairs with an unknown image, when the caller collects faults."""
-    if on_fault is None:
-        return table
+def _known_pairs(
+    table: pa.Table, index: Index, where: str, on_fault: Callable[[Fault], None]
+) -> pa.Table:
+    """Leave out pairs with an unknown image: the caller collects faults."""
     require_columns(table, _SIDES, where)
     usable = np.ones(table.num_rows, dtype=bool)
     for side in _SIDES:
@@ -233,18 +218,6 @@ def _read_embeddings(
         name: Embeddings.of(open_npy(files[name]), str(files[name]), normalize, device)
         for name in chosen
     }
-
-
-# -------------------------------------------------------------- score tables
-
-
-def _read_score_table(
-    path: Path, features: Sequence[str] | None, score_range: tuple[float, float] | None, seed: int
-) -> Dataset:
-    table = read_table(path)
-    layout = ScoreColumns.of(table.schema, features, str(path))
-    images, pairs, scores = build_scored(table, layout, str(path), score_range)
-    return Dataset.assemble(path.stem, images, pairs, scores, score_range, {}, str(path), seed)
 
 
 # ------------------------------------------------------------------ writing

@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 from faircal.data.tables import (
     ID_COLUMNS,
     check_alike,
-    check_kind,
-    check_shape,
+    checked_files,
     csv_options,
-    is_index,
+    data_columns,
+    require_utf8,
     table_files,
     unreadable,
 )
@@ -72,13 +72,13 @@ class TableFile(ABC):
 
 def open_table(path: Path) -> TableFile:
     """Open a ``.csv`` or ``.parquet`` table; what `read_table` refuses is refused."""
-    check_kind(path)
+    checked_files(path)
     # Spark calls folders *.csv, too.
     kind = _Csv if path.suffix == ".csv" and not path.is_dir() else _Parquet
     with unreadable(path):
         table: TableFile = kind(path)
-    check_shape(table.schema.names, table.n_rows, path)
-    table.schema = pa.schema([field for field in table.schema if not is_index(field.name)])
+    names = data_columns(table.schema.names, table.n_rows, path)
+    table.schema = pa.schema([table.schema.field(name) for name in names])
     return table
 
 
@@ -102,7 +102,7 @@ class _Parquet(TableFile):
     """One file or several, one after the other; row groups before the first row are not read."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self._files, schemas = path, table_files([path]), []
+        self.path, self._files, schemas = path, table_files(path), []
         self._lengths: list[list[int]] = []  # of the row groups of each file
         for part in self._files:
             with pq.ParquetFile(part) as file:
@@ -156,11 +156,9 @@ class _Csv(TableFile):
             offset, start = offset + len(data), start + len(table)
         if not self._names:
             raise ValueError("Empty CSV file")
-        fields = [(name, self._settle(name, kinds[name])) for name in self._names]
-        for name, kind in fields:
-            if pa.types.is_binary(kind):
-                raise ValueError(f"column '{name}' is not UTF-8 text")
-        self.schema, self.n_rows = pa.schema(fields), start
+        self.schema = pa.schema([(name, self._settle(name, kinds[name])) for name in self._names])
+        self.n_rows = start
+        require_utf8(self.schema)
 
     def _pieces(self, columns: Sequence[str], start: int) -> Iterator[pa.Table]:
         types = {name: self.schema.field(name).type for name in columns}

@@ -102,7 +102,7 @@ class PairFiles:
         """Whether there are more pairs than are held in memory; what can't be read is not."""
         try:
             table = self.path if is_table(self.path) else find_table(self.path, "pairs")
-            size = sum(file.stat().st_size for file in table_files([table]))
+            size = sum(file.stat().st_size for file in table_files(table))
             # The shortest line of CSV is "1,0": a short file need not be gone through twice.
             least = 4 * MOST_PAIRS if table.suffix == ".csv" else 0
             return size > least and open_table(table).n_rows > MOST_PAIRS

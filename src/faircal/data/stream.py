@@ -159,8 +159,9 @@ class PairStream(StoredPairs):
         sha = hashlib.sha256()
         vectors = [held and (held.normalize, held.device) for held in self.features.values()]
         sha.update(f"{self._filter}\0{vectors}\0{self.source.limits}\0".encode())
-        for path in table_files(self.files):
-            sha.update(stamp(path))
+        for table in self.files:
+            for path in table_files(table):
+                sha.update(stamp(path))
         return sha.hexdigest()
 
     def _with_feature(self, feature: str) -> PairStream:

@@ -48,16 +48,17 @@ def as_table(source: Any, where: str) -> pa.Table:
     array, and structured NumPy arrays.
     """
     try:
-        if isinstance(source, pa.Table):
-            return without_index(source)
         if isinstance(source, np.ndarray) and source.dtype.names:
             source = {name: source[name] for name in source.dtype.names}
         if isinstance(source, Mapping):
             return pa.table({name: _column(values) for name, values in source.items()})
-        if hasattr(source, "__arrow_c_stream__"):
-            return without_index(pa.table(source))
-        if hasattr(source, "__dataframe__"):
-            return without_index(from_dataframe(source))
+        table = None
+        if isinstance(source, pa.Table) or hasattr(source, "__arrow_c_stream__"):
+            table = pa.table(source)
+        elif hasattr(source, "__dataframe__"):
+            table = from_dataframe(source)
+        if table is not None:
+            return table.select([name for name in table.column_names if not is_index(name)])
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(
             f"{where}: cannot be read as a table ({short(error)}); check its columns"
@@ -74,37 +75,26 @@ def _column(values: Any) -> Any:
     return values
 
 
-def without_index(table: pa.Table) -> pa.Table:
-    """Return `table` less the row numbers that pandas writes along: they are no attribute."""
-    index = [name for name in table.column_names if is_index(name)]
-    return table.drop_columns(index) if index else table
-
-
 def is_index(name: str) -> bool:
-    """Whether a column of this name holds the row numbers that pandas writes along."""
+    """Whether a column holds the row numbers that pandas writes along: they are no attribute."""
     return not name or name.startswith("__index_level_")
 
 
-def parts_of(path: Path) -> list[Path]:
-    """Return the files of a table in several, in the order of their names; none where it is not.
+def table_files(path: Path) -> list[Path]:
+    """Return the files that a table is in, in the order of their names; none where it is no table.
 
-    That is a folder of ``part-*.parquet`` files, as Spark writes one, or one that is itself called
-    ``*.parquet``.
+    It is a file, or a folder of ``part-*.parquet`` files, as Spark writes one, or one that is
+    itself called ``*.parquet``.
     """
     if not path.is_dir():
-        return []
+        return [path]
     names = "*.parquet" if path.suffix == ".parquet" else "part-*.parquet"
     return sorted(file for file in path.glob(names) if file.is_file())
 
 
-def table_files(paths: Iterable[Path]) -> list[Path]:
-    """Return the files behind `paths`: the parts of a table that is in several, else itself."""
-    return [file for path in paths for file in parts_of(path) or [path]]
-
-
 def is_table(path: Path) -> bool:
     """Whether `path` is a table by itself: no folder, but for a table in several files."""
-    return not path.is_dir() or (bool(parts_of(path)) and not has_table(path, "images"))
+    return not path.is_dir() or (bool(table_files(path)) and not has_table(path, "images"))
 
 
 def check_alike(parts: Sequence[tuple[Path, pa.Schema]]) -> pa.Schema:
@@ -122,35 +112,40 @@ def check_alike(parts: Sequence[tuple[Path, pa.Schema]]) -> pa.Schema:
 def read_table(path: Path) -> pa.Table:
     """Read a ``.csv`` or ``.parquet`` table.
 
-    A folder of Parquet files is one, too; see `parts_of`.
+    A folder of Parquet files is one, too; see `table_files`.
     """
-    check_kind(path)
+    files = checked_files(path)
     with unreadable(path):
-        if parts := parts_of(path):
-            read = [(file, pq.ParquetFile(file).read()) for file in parts]
+        if path.is_dir():
+            read = [(file, pq.ParquetFile(file).read()) for file in files]
             check_alike([(file, table.schema) for file, table in read])
             table = pa.concat_tables([table for _, table in read])
         elif path.suffix == ".csv":
-            table = _read_csv(path)
+            options = csv_options(ID_COLUMNS)
+            try:
+                table = pacsv.read_csv(path, convert_options=options)
+            except pa.ArrowInvalid:
+                # With one thread Arrow knows, and says, which row it is.
+                slow = pacsv.ReadOptions(use_threads=False)
+                table = pacsv.read_csv(path, slow, convert_options=options)
+            require_utf8(table.schema)
         else:
             table = pq.read_table(path)
-    check_shape(table.column_names, table.num_rows, path)
-    return without_index(table)
+    return table.select(data_columns(table.column_names, table.num_rows, path))
 
 
-def check_kind(path: Path) -> None:
-    """Raise unless `path` is of a kind that holds a table."""
-    existing(path)
-    if parts_of(path):
-        return
-    if path.is_dir():
+def checked_files(path: Path) -> list[Path]:
+    """Return the files of the table `path`; raise where it is of no kind that holds one."""
+    files = table_files(existing(path))
+    if not files:
         raise DataError(f"{path}: expected a table, found a folder; give the path of a file")
-    if path.suffix not in TABLE_SUFFIXES:
+    if not path.is_dir() and path.suffix not in TABLE_SUFFIXES:
         raise DataError(f"{path}: expected a .csv or .parquet file; convert it first")
+    return files
 
 
-def check_shape(names: Sequence[str], n_rows: int, path: Path) -> None:
-    """Raise where a table has no rows, or a column twice."""
+def data_columns(names: Sequence[str], n_rows: int, path: Path) -> list[str]:
+    """Return a table's columns but for the index; raise where it has no rows, or a column twice."""
     if not n_rows:
         raise DataError(f"{path}: expected at least one row, found none; check the export")
     for mark, called in ((";", "semicolons"), ("\t", "tabs")):
@@ -161,6 +156,14 @@ def check_shape(names: Sequence[str], n_rows: int, path: Path) -> None:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise DataError(f"{path}: column '{twice[0]}' appears more than once; rename one of them")
+    return [name for name in names if not is_index(name)]
+
+
+def require_utf8(schema: pa.Schema) -> None:
+    """Raise where a column of a CSV file is not text as Arrow reads it."""
+    for field in schema:
+        if pa.types.is_binary(field.type):
+            raise ValueError(f"column '{field.name}' is not UTF-8 text")
 
 
 @contextmanager
@@ -212,32 +215,15 @@ def csv_options(text: Iterable[str]) -> pacsv.ConvertOptions:
     )
 
 
-def _read_csv(path: Path) -> pa.Table:
-    options = csv_options(ID_COLUMNS)
-    try:
-        table = pacsv.read_csv(path, convert_options=options)
-    except pa.ArrowInvalid:
-        # With one thread Arrow knows, and says, which row it is.
-        table = pacsv.read_csv(path, pacsv.ReadOptions(use_threads=False), convert_options=options)
-    for field in table.schema:
-        if pa.types.is_binary(field.type):
-            raise ValueError(f"column '{field.name}' is not UTF-8 text")
-    return table
-
-
-def _tables(folder: Path, stem: str) -> list[Path]:
-    paths = (folder / f"{stem}{end}" for end in (".csv", ".parquet"))
-    return [path for path in paths if path.exists()]
-
-
 def has_table(folder: Path, stem: str) -> bool:
     """Whether ``folder/stem.csv`` or ``folder/stem.parquet`` is there."""
-    return bool(_tables(folder, stem))
+    return any((folder / f"{stem}{end}").exists() for end in TABLE_SUFFIXES)
 
 
 def find_table(folder: Path, stem: str) -> Path:
     """Return ``folder/stem.csv`` or ``folder/stem.parquet``; exactly one must be there."""
-    paths = _tables(folder, stem)
+    paths = [folder / f"{stem}{end}" for end in TABLE_SUFFIXES]
+    paths = [path for path in paths if path.exists()]
     if not paths:
         remedy = "a dataset folder holds images, pairs and embeddings: see 'faircal import --help'"
         if stem == "pairs":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -86,14 +86,14 @@ class Embeddings:
     @cached_property
     def norms(self) -> NDArray[np.float32]:
         """Euclidean length of each row, shape (n_images,); NaN or infinite where a row is."""
-        norms = np.empty(len(self), dtype=np.float32)
+        norms = np.empty(len(self.vectors), dtype=np.float32)
 
         def work(block: slice) -> None:
             # In C order: sums come out the same however rows are stored.
             rows = np.ascontiguousarray(self.vectors[block], dtype=np.float32)
             kernels.lengths(rows, norms[block])
 
-        each(work, len(self), _BLOCK)
+        each(work, len(norms), _BLOCK)
         return norms
 
     @property
@@ -106,7 +106,7 @@ class Embeddings:
 
         Of unit length, unless ``normalize=False``.
         """
-        taken = np.empty((len(rows), self.dimension), dtype=np.float32)
+        taken = np.empty((len(rows), self.vectors.shape[1]), dtype=np.float32)
         norms = self.norms if self.normalize else None
 
         def work(block: slice) -> None:
@@ -124,7 +124,7 @@ class Embeddings:
 
         `then` is called with each block of pairs and their cosines while these are in the cache.
         """
-        return self.engine.cosines(self.vectors, self.norms, left, right, then)
+        return engine(self.device).cosines(self.vectors, self.norms, left, right, then)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,10 +207,6 @@ class Feature:
     embeddings: Embeddings | None = None
     scores: NDArray[np.float64] | None = None
 
-    def subset(self, rows: NDArray[np.intp]) -> Feature:
-        """Return the feature for the pairs `rows`; vectors are shared, not copied."""
-        return Feature(self.embeddings, None if self.scores is None else self.scores[rows])
-
 
 @dataclass(eq=False)
 class Scores:
@@ -227,55 +223,13 @@ class Scores:
         `then` is called, in several threads, with each block of pairs and their scores.
         """
         if self.values is not None:
-            follow(self.values, then)
+            if then is not None:
+                follow(self.values, then)
         elif self.embeddings is None or self.left is None or self.right is None:
             raise DataError("there are neither embeddings nor scores; supply one")
         else:
             self.values = self.embeddings.cosine(self.left, self.right, then)
         return self.values
-
-
-class Features(Mapping[str, Feature]):
-    """The features of a dataset by name; scores from embeddings are worked out once, when asked."""
-
-    def __init__(
-        self,
-        features: Mapping[str, Feature],
-        pairs: Pairs,
-        ready: Mapping[str, NDArray[np.float64]] | None = None,
-    ) -> None:
-        self._features = dict(features)
-        self._scores = {
-            name: Scores(
-                feature.scores if ready is None else ready.get(name, feature.scores),
-                feature.embeddings,
-                pairs.left,
-                pairs.right,
-            )
-            for name, feature in features.items()
-        }
-
-    def __getitem__(self, name: str) -> Feature:
-        return self._features[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._features)
-
-    def __len__(self) -> int:
-        return len(self._features)
-
-    def scores(self, name: str) -> Scores:
-        """Return the scores of all pairs under feature `name`."""
-        return self._scores[name]
-
-    def subset(self, rows: NDArray[np.intp], pairs: Pairs) -> Features:
-        """Return the features for the pairs `rows` (which are `pairs`)."""
-        ready = {name: scores.values for name, scores in self._scores.items()}
-        return Features(
-            {name: feature.subset(rows) for name, feature in self.items()},
-            pairs,
-            {name: scores[rows] for name, scores in ready.items() if scores is not None},
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,7 +267,7 @@ class Groups:
     def shares(self) -> dict[str, int]:
         """Count all, cross-group and unknown pairs."""
         return {
-            "pairs": len(self),
+            "pairs": len(self.left),
             "cross_group_pairs": int(self.cross.sum()),
             "unknown_pairs": int(self.unknown.sum()),
         }

@@ -383,15 +383,15 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             embeddings=data.embeddings if needs.embeddings else None,
             group_names=() if groups is None else groups.names,
             share_genuine=float(genuine.mean()) if labels else float("nan"),
-            memo=data.memo(),
+            memo=data.memo,
             job=job or Job(),
             # The scores alone, where the method is not to see embeddings.
-            scores=data.features.scores(data.feature) if needs.embeddings else Scores(data.scores),
+            scores=data.similarity[data.feature] if needs.embeddings else Scores(data.scores),
             left=data.pairs.left,
             right=data.pairs.right,
             genuine=genuine,
             groups=groups,
-            identity=None if identity is None else identity.take(images),
+            identity=None if identity is None else identity.codes[images],
             folds=folds,
         )
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal.calibrators import Samples
-from faircal.compute.clustering import Clustering
+from faircal.compute import Clustering
 from faircal.data import Dataset, Embeddings
 from faircal.methods.base import Method, check_count, check_truth
 from faircal.methods.inputs import Fitting, ImageValues, Inputs, Space, declared
@@ -32,7 +32,11 @@ class ClusterSets:
     def of(cls, clustering: Clustering, normalize: bool) -> ClusterSets:
         """Return the sets of a clustering of vectors that are scaled to unit length, or not."""
         space = Space(clustering.centers.shape[1], normalize)
-        return cls(ImageValues(space, clustering.assign, np.int32))
+        return cls(
+            ImageValues(
+                space, lambda vectors, engine: engine.assign(vectors, clustering.centers), np.int32
+            )
+        )
 
     def __call__(self, inputs: Inputs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the clusters of each pair's two images."""
@@ -92,7 +96,7 @@ class ClusterMethod(Method):
         """
         inputs = self._inputs(data, fitting=False)
         vectors = inputs.vectors(Space(self.cluster_centers_.shape[1], self.normalize_))
-        clusters = self.clustering_.assign(vectors, inputs.engine)
+        clusters = inputs.engine.assign(vectors, self.cluster_centers_)
         away = vectors - self.cluster_centers_[clusters]
         return inputs.images, clusters, np.sqrt(np.einsum("ij,ij->i", away, away))
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError
 from faircal._base.jobs import Job
 from faircal.calibrators import Samples
-from faircal.compute import CPU, Engine
-from faircal.compute.clustering import Clustering, kmeans
+from faircal.compute import CPU, Clustering, Engine
 from faircal.data import Embeddings, Groups, Memo
 from faircal.data.folds import deal_pairs
 from faircal.data.types import Scores
@@ -127,13 +126,12 @@ class Fitting(ABC):
         key = ("kmeans", n_clusters, n_init, random_state)
         clustering: Clustering = self.memo(
             key,
-            lambda: kmeans(
+            lambda: self.engine.kmeans(
                 self.vectors(),
                 n_clusters,
                 n_init=n_init,
                 random_state=random_state,
                 progress=self.job.progress,
-                engine=self.engine,
             ),
         )
         return clustering

@@ -15,7 +15,7 @@ from faircal._base.container import prefixed
 from faircal._base.jobs import Job
 from faircal._version import __version__
 from faircal.calibrators import Samples
-from faircal.compute.clustering import Clustering
+from faircal.compute import Clustering
 from faircal.compute.counting import ScoreCounts, fine_edges
 from faircal.data import Dataset, Memo, PairParts
 from faircal.data.parts import TallyState

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.compute.clustering import kmeans
+from faircal.compute import CPU
 from faircal.data.pairing import IMPOSTERS, BuiltPairs, PairPlan, build, build_pairs
 from faircal.data.pairing.matched import alike
 from faircal.data.pairing.people import PersonImages
@@ -207,7 +207,7 @@ class TestKinds:
 
     def test_cluster(self):
         _, _, vectors = crowd()
-        cluster = kmeans(vectors, 4, random_state=0).assign(vectors)
+        cluster = CPU.assign(vectors, CPU.kmeans(vectors, 4).centers)
         left, right = self.imposters("cluster")
         assert (cluster[left] == cluster[right]).all()
         assert len(set(cluster[left])) == 4

@@ -12,7 +12,7 @@ import pytest
 from scipy.linalg import eigh
 from scipy.stats import multivariate_normal, ortho_group
 
-from faircal.compute.clustering import kmeans
+from faircal.compute import CPU
 from faircal.methods.smooth import features as mixture
 from faircal.methods.smooth.features import PairMixture, fit_pair_mixture, shared_directions
 
@@ -193,7 +193,7 @@ class TestAgainstPlainLoops:
         used = np.unique([left, right])
         single = points[used].astype(np.float32)
         label = dict(
-            zip(used, kmeans(single, n_components, random_state=0).assign(single), strict=True)
+            zip(used, CPU.assign(single, CPU.kmeans(single, n_components).centers), strict=True)
         )
         share, coupled = np.zeros((60, n_components)), np.zeros((n_components, n_components))
         for a, b in zip(left, right, strict=True):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from faircal.compute.clustering import kmeans
+from faircal.compute import CPU
 from faircal.production.monitoring.population import place_without_own
 
 
@@ -11,8 +11,8 @@ def test_it_is_the_nearest_mean_of_other_peoples_images():
     people = rng.integers(12, size=150)
     vectors = rng.normal(size=(150, 6)).astype(np.float32)
     vectors += 2 * rng.normal(size=(12, 6)).astype(np.float32)[people]
-    found = kmeans(vectors, 7, max_iter=300, tol=0.0)
-    own = found.assign(vectors)
+    found = CPU.kmeans(vectors, 7, max_iter=300, tol=0.0)
+    own = CPU.assign(vectors, found.centers)
     placed = place_without_own(vectors, people, found.centers, vectors[::3], people[::3])
     for row, image in enumerate(range(0, 150, 3)):
         others = people != people[image]

@@ -11,7 +11,7 @@ import pytest
 import faircal
 from faircal import DataError, ParameterError
 from faircal.calibrators.prior import SHARE_FIGURE, shift_prior
-from faircal.compute.clustering import Clustering
+from faircal.compute import Clustering
 from faircal.data import Embeddings
 from faircal.methods.inputs import Space
 from faircal.model import About, OperatingPoint

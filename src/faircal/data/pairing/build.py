@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal._base.registry import check_whole, did_you_mean
-from faircal.compute.clustering import kmeans
+from faircal.compute import CPU
 from faircal.data.folds import deal_people
 from faircal.data.pairing.imposters import NONE, Pairs, Pool, across, nearest, within
 from faircal.data.pairing.matched import alike
@@ -362,9 +362,9 @@ def _cells(
     few = len(who) // (_PEOPLE * plan.n_folds)
     if plan.imposters == "cluster":
         n_clusters = plan.n_clusters or max(1, min(_CLUSTERS, few))
-        clustering = kmeans(points, n_clusters, random_state=plan.seed)
+        clustering = CPU.kmeans(points, n_clusters, random_state=plan.seed)
         notes.append(f"clusters: {len(clustering.centers)}, found without attributes")
-        return clustering.assign(points).astype(np.int64)
+        return CPU.assign(points, clustering.centers).astype(np.int64)
     n_cells = plan.n_clusters or max(1, min(_CELLS, few))
     return _cells_alike(points, who, n_cells, plan, notes)[who.person]
 

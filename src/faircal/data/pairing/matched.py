@@ -21,7 +21,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.linalg import eigh
 from scipy.special import logsumexp
 
-from faircal.compute.clustering import kmeans
+from faircal.compute import CPU
 from faircal.compute.gaussians import Gaussians, climb, whitening
 from faircal.compute.threads import each, one_blas_thread
 from faircal.data.pairing.people import Ints, PersonImages
@@ -225,7 +225,7 @@ def _moments(points: Float64, share: Float64) -> tuple[Float64, Float64, Float64
 def _fit(points: Float64, n_components: int, seed: int) -> _PeopleMixture:
     """Fit a mixture by expectation-maximisation, from K-means."""
     single = points.astype(np.float32)
-    label = kmeans(single, n_components, random_state=seed).assign(single)
+    label = CPU.assign(single, CPU.kmeans(single, n_components, random_state=seed).centers)
     start = _PeopleMixture.of(*_moments(points, np.eye(n_components)[label]))
 
     def step(mixture: _PeopleMixture) -> tuple[float, _PeopleMixture]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -458,7 +459,7 @@ class AuditCheckpoint:
 def files_digest(paths: Sequence[Path]) -> str:
     """Return the SHA-256 of the names, lengths and contents of files, read piece by piece."""
     sha = hashlib.sha256()
-    for path in table_files(paths):
+    for path in chain.from_iterable(map(table_files, paths)):
         sha.update(f"{path.name}\0{path.stat().st_size}\0".encode())
         with path.open("rb") as file:
             while piece := file.read(1 << 20):

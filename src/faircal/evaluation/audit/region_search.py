@@ -23,7 +23,6 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress
 from faircal._base.registry import check_whole
 from faircal.calibrators import make_calibrator
-from faircal.compute.clustering import kmeans
 from faircal.data import Dataset
 from faircal.data.columns import UNKNOWN
 from faircal.data.types import Embeddings
@@ -121,13 +120,11 @@ class RegionSearch:
     ) -> Iterator[RegionCandidate]:
         vectors = self.embeddings.rows(made.images)
         used = self.data.used_images()
-        everyone = self.embeddings.rows(used)
+        everyone, engine = self.embeddings.rows(used), self.embeddings.engine
         for resolution in self.resolutions:
-            clustering = kmeans(
-                vectors, resolution, random_state=self.seed, engine=self.embeddings.engine
-            )
+            clustering = engine.kmeans(vectors, resolution, random_state=self.seed)
             at = np.full(len(self.embeddings), UNKNOWN, np.int32)
-            at[used] = clustering.assign(everyone, self.embeddings.engine)
+            at[used] = engine.assign(everyone, clustering.centers)
             for number in range(resolution):
                 inside = at == number
                 yield RegionCandidate(

@@ -163,9 +163,9 @@ def _work(
     done = len(plan.cells) - sum(map(len, batches))
     progress(_ALL_CELLS, done, len(plan.cells), "start")
     for feature in {cell.feature for cell in plan.cells}:
-        data.features.scores(feature)()  # once, before the folds take their share
+        data.similarity[feature]()  # once, before the folds take their share
         if moving is not None:
-            moving.source.features.scores(feature)()
+            moving.source.similarity[feature]()
     finished: list[Cell] = []  # filled by the workers; append is atomic
     stop = threading.Event()
 

@@ -14,7 +14,6 @@ from faircal._base.errors import DataError, FairCalError, ParameterError
 from faircal._base.files import check_file
 from faircal._base.jobs import Progress, silent, step
 from faircal.calibrators.prior import SHARE_FIGURE, check_share, shift_prior
-from faircal.compute.clustering import kmeans
 from faircal.data import Dataset, PairFiles
 from faircal.data.pair_files import check_one_feature, fold_named
 from faircal.evaluation.audit import ScoredPairs
@@ -334,8 +333,8 @@ def _clusters(
         raise DataError(f"{data.where}: has no embeddings to cluster; use --within groups")
     images = data.used_images()
     vectors, engine = data.embeddings.rows(images), data.embeddings.engine
-    made = kmeans(vectors, clusters, random_state=seed, engine=engine)
-    code[images] = made.assign(vectors, engine)
+    made = engine.kmeans(vectors, clusters, random_state=seed)
+    code[images] = engine.assign(vectors, made.centers)
     return made.centers, code
 
 

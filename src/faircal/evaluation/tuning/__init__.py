@@ -14,7 +14,6 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal._base.registry import check_whole
 from faircal.calibrators import make_calibrator
-from faircal.compute.clustering import kmeans
 from faircal.data import Dataset
 from faircal.data.folds import draw_folds
 from faircal.evaluation.tuning.choice import Choice, Key, TrialCandidate, TrialResult, decide
@@ -54,9 +53,9 @@ class PairRegions:
             raise DataError(f"{data.where}: expected embeddings, found scores only")
         vectors, engine = embeddings.rows(images), embeddings.engine
         n = min(_REGIONS, len(images))
-        clustering = kmeans(vectors, n, random_state=random_state, engine=engine)
+        clustering = engine.kmeans(vectors, n, random_state=random_state)
         region = np.zeros(len(data.images), dtype=np.int32)
-        region[images] = clustering.assign(vectors, engine)
+        region[images] = engine.assign(vectors, clustering.centers)
         return cls(n, region[data.pairs.left], region[data.pairs.right])
 
     def take(self, rows: NDArray[np.intp]) -> PairRegions:

@@ -22,7 +22,7 @@ from faircal._base.errors import DataError, ModelFileError, NotFittedError
 from faircal._base.jobs import Progress, silent
 from faircal._base.registry import check_whole, short
 from faircal.calibrators.classes import ClassCalibrator, make_class_calibrator
-from faircal.compute.clustering import Clustering, kmeans
+from faircal.compute import CPU
 from faircal.data.class_probabilities import as_probabilities_matrix, as_units
 from faircal.methods.classifier.inputs import (
     Floats,
@@ -305,7 +305,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         named = same_columns(features, feature_names, self.feature_names_)
         scaled = self._scaled(feature_matrix(named, n, len(self.center_)))
-        return Clustering(self._centers, 0.0, 0).assign(scaled)
+        return CPU.assign(scaled, self._centers)
 
     @property
     def shrinkage_(self) -> float:
@@ -361,7 +361,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_different = len(np.unique(some[: 4 * self.n_clusters], axis=0))
         if n_different < self.n_clusters:
             n_different = len(np.unique(some, axis=0))
-        clustering = kmeans(
+        clustering = CPU.kmeans(
             some,
             min(self.n_clusters, n_different),
             n_init=self.n_init,
@@ -369,7 +369,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             progress=progress,
         )
         self._centers = clustering.centers
-        sets = clustering.assign(vectors)
+        sets = CPU.assign(vectors, clustering.centers)
         self.cluster_counts_ = np.bincount(sets, minlength=len(self._centers))
         self.maps_ = SetMaps.fit(
             probabilities,

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from faircal._base.errors import DataError
-from faircal.compute.clustering import kmeans
+from faircal.compute import CPU
 from faircal.compute.gaussians import Gaussians, climb, whitening
 
 Float64 = NDArray[np.float64]
@@ -184,7 +184,7 @@ class _CountedPairs:
         sides = np.arange(len(places))
         by_image = csr_array((np.ones(len(sides), np.float32), (places, sides)))
         single = here.astype(np.float32)
-        label = kmeans(single, n_components, random_state=seed).assign(single)
+        label = CPU.assign(single, CPU.kmeans(single, n_components, random_state=seed).centers)
         share = np.zeros((len(used), n_components))
         share[np.arange(len(used)), label] = np.bincount(places)
         coupled = np.zeros((n_components, n_components))
@@ -290,7 +290,7 @@ class FeatureMap:
         mean, axes = _whiten(vectors, n_dimensions)
         directions, shares = shared_directions((vectors - mean) @ axes, left, right)
         most = max(min(n_regions, len(vectors) // _IMAGES), 1)
-        centers = kmeans(vectors, most, random_state=random_state).centers.astype(np.float64)
+        centers = CPU.kmeans(vectors, most, random_state=random_state).centers.astype(np.float64)
         return cls(mean, axes, centers, _softness(vectors, centers), directions, shares, _NOTHING)
 
     def with_mixture(

@@ -20,7 +20,6 @@ from scipy.sparse import csr_array
 
 from faircal._base.errors import NotFittedError
 from faircal.compute import CPU, Engine
-from faircal.compute.clustering import Clustering, kmeans
 from faircal.data import Dataset, Embeddings, Groups, PairParts, PairStream
 from faircal.data.folds import people_of
 from faircal.data.types import Pairs
@@ -360,8 +359,8 @@ class CalibrationPlaces(NamedTuple):
         clustered = embeddings.rows(rows.astype(np.intp))
         if centers is None:
             count = int(np.clip(len(rows) // _PER_CLUSTER, 1, _CLUSTERS))
-            centers = kmeans(
-                clustered, count, random_state=random_state, max_iter=50, engine=embeddings.engine
+            centers = embeddings.engine.kmeans(
+                clustered, count, random_state=random_state, max_iter=50
             ).centers
         distinct, of = np.unique(taken.images, return_inverse=True)
         of = of.reshape(taken.images.shape)
@@ -449,7 +448,7 @@ def place_without_own(
         Who is in them.
     """
     k = len(centers)
-    own = Clustering(centers, 0.0, 0).assign(clustered, engine).astype(np.int64)
+    own = engine.assign(clustered, centers).astype(np.int64)
     sizes = np.bincount(own, minlength=k)
     concerned = np.flatnonzero(np.isin(whose, people))
     cells, of = np.unique(whose[concerned] * k + own[concerned], return_inverse=True)

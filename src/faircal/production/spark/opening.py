@@ -22,13 +22,13 @@ from faircal.data.dataset import COSINE_RANGE, check_range, join_scores
 from faircal.data.pair_sources import ROW, FolderParts, TableParts
 from faircal.data.tables import (
     check_alike,
-    check_shape,
+    data_columns,
     find_table,
     is_index,
     is_table,
-    parts_of,
     read_table,
     require_columns,
+    table_files,
     unreadable,
 )
 from faircal.production.spark.pairs import PartReader, SparkPairs
@@ -324,7 +324,7 @@ def read_frame(spark: SparkSession, path: Path, numbered: bool = False) -> tuple
         Add a column `ROW` with the number of each row; those of several files follow each other in
         the order of the files' names.
     """
-    files = [path] if path.is_file() and path.suffix == ".parquet" else parts_of(path)
+    files = table_files(path) if path.is_dir() or path.suffix == ".parquet" else []
     if files:
         return _read_parquet(spark, path, files, numbered)
     table = with_spark_types(read_table(path))
@@ -348,7 +348,7 @@ def _read_parquet(
         schemas = [found.schema.to_arrow_schema() for found in about]
         schema = check_alike(list(zip(files, schemas, strict=True)))
     n_rows = sum(found.num_rows for found in about)
-    check_shape(schema.names, n_rows, path)
+    data_columns(schema.names, n_rows, path)
     kinds = [(field.name, _spark_type(field.type)) for field in schema]
     there = pa.schema([(name, kind) for name, kind in kinds if kind is not None])
     types = spark.createDataFrame(there.empty_table()).schema
