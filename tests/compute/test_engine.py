@@ -167,7 +167,6 @@ class TestThen:
 
         follow(scores, then)
         np.testing.assert_array_equal(taken, scores + 1)
-        follow(scores, None)
 
 
 def test_kmeans_and_assignment_are_those_of_the_processor(rng):

@@ -6,7 +6,7 @@ depends on that set alone: neither threads nor the other sets change a digit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -116,34 +116,28 @@ class _PointBlock(NamedTuple):
     points: slice
 
 
-def _blocks(starts: Ints, which: Ints) -> Iterator[_PointBlock]:
-    """Cut the points of the sets `which` into blocks; how a set is cut depends on it alone."""
-    sets: list[int] = []
-    firsts: list[int] = []
+def _by_set(
+    rows_of: Callable[[_PointBlock], Floats], starts: Ints, which: Ints, width: int
+) -> Floats:
+    """Sum over the points of each set what `rows_of` gives for them, (width, n_points) a block.
+
+    How a set is cut into blocks depends on it alone. They are worked on by all cores and added up
+    in order: (len(which), width).
+    """
+    blocks: list[_PointBlock] = []
     end = -1
     bounds = zip(starts[which].tolist(), starts[which + 1].tolist(), strict=True)
     for k, (first, last) in enumerate(bounds):
         for start in range(first, last, _BLOCK):
             stop = min(start + _BLOCK, last)
             # A block goes on as long as points follow each other, and fit in.
-            if sets and not (start == end and stop - firsts[0] <= _BLOCK):
-                yield _PointBlock(sets, firsts, slice(firsts[0], end))
-                sets, firsts = [], []
+            if not (blocks and start == end and stop - blocks[-1].firsts[0] <= _BLOCK):
+                blocks.append(_PointBlock([], [], slice(start, start)))
+            sets, firsts, _ = blocks[-1]
             sets.append(k)
             firsts.append(start)
+            blocks[-1] = _PointBlock(sets, firsts, slice(firsts[0], stop))
             end = stop
-    if sets:
-        yield _PointBlock(sets, firsts, slice(firsts[0], end))
-
-
-def _by_set(
-    rows_of: Callable[[_PointBlock], Floats], starts: Ints, which: Ints, width: int
-) -> Floats:
-    """Sum over the points of each set what `rows_of` gives for them, (width, n_points) a block.
-
-    Blocks are worked on by all cores and added up in order: (len(which), width).
-    """
-    blocks = list(_blocks(starts, which))
     total = np.zeros((len(which), width))
 
     def work(part: slice) -> list[Floats]:

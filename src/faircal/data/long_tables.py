@@ -8,7 +8,7 @@ or not.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,6 @@ from faircal.data.tables import (
     checked_files,
     csv_options,
     data_columns,
-    require_utf8,
     table_files,
     unreadable,
 )
@@ -62,8 +61,19 @@ class TableFile(ABC):
 
         Raises `DataError` where the file is damaged.
         """
+        held: list[pa.Table] = []
+        length = 0
         with unreadable(self.path):
-            yield from _recut(self._pieces(columns, start), size)
+            for piece in self._pieces(columns, start):
+                while length + len(piece) >= size:
+                    cut = size - length
+                    yield pa.concat_tables([*held, piece.slice(0, cut)])
+                    held, length, piece = [], 0, piece.slice(cut)
+                if len(piece):
+                    held.append(piece)
+                    length += len(piece)
+            if held:
+                yield pa.concat_tables(held)
 
     @abstractmethod
     def _pieces(self, columns: Sequence[str], start: int) -> Iterator[pa.Table]:
@@ -77,25 +87,9 @@ def open_table(path: Path) -> TableFile:
     kind = _Csv if path.suffix == ".csv" and not path.is_dir() else _Parquet
     with unreadable(path):
         table: TableFile = kind(path)
-    names = data_columns(table.schema.names, table.n_rows, path)
+    names = data_columns(table.schema, table.n_rows, path)
     table.schema = pa.schema([table.schema.field(name) for name in names])
     return table
-
-
-def _recut(pieces: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
-    """Join and cut tables to `size` rows each, the last one shorter."""
-    held: list[pa.Table] = []
-    length = 0
-    for piece in pieces:
-        while length + len(piece) >= size:
-            cut = size - length
-            yield pa.concat_tables([*held, piece.slice(0, cut)])
-            held, length, piece = [], 0, piece.slice(cut)
-        if len(piece):
-            held.append(piece)
-            length += len(piece)
-    if held:
-        yield pa.concat_tables(held)
 
 
 class _Parquet(TableFile):
@@ -158,7 +152,6 @@ class _Csv(TableFile):
             raise ValueError("Empty CSV file")
         self.schema = pa.schema([(name, self._settle(name, kinds[name])) for name in self._names])
         self.n_rows = start
-        require_utf8(self.schema)
 
     def _pieces(self, columns: Sequence[str], start: int) -> Iterator[pa.Table]:
         types = {name: self.schema.field(name).type for name in columns}

@@ -93,6 +93,7 @@ class PairStream(StoredPairs):
     ) -> None:
         self.source, self.table, self.files, self.batch = source, table, files, batch
         self.feature = next(iter(self.features))
+        self._score_columns = source.score_columns(table.schema.names)
         self._memo = Memo({})
         self._filter: FoldFilter | None = None
 
@@ -123,10 +124,6 @@ class PairStream(StoredPairs):
         # A folder has one such column, whatever its feature is called.
         summary = columns.get(self.feature) or next(iter(columns.values()), None)
         return None if summary is None else summary.sample
-
-    @property
-    def _score_columns(self) -> list[str]:
-        return self.source.score_columns(self.table.schema.names)
 
     def _summaries(self) -> dict[str, ScoreSummary]:
         """Return what ready-made scores look like, by column: all are read once."""
@@ -199,7 +196,8 @@ class PairStream(StoredPairs):
 
     def _text_folds(self) -> bool:
         """Whether the names of folds are text: one that is makes all of them."""
-        if not self.has_folds or pa.types.is_integer(self.table.schema.field("fold").type):
+        schema = self.table.schema
+        if "fold" not in schema.names or pa.types.is_integer(schema.field("fold").type):
             return False  # and nothing need be read to tell
         return self._memo(
             "text folds", lambda: any(fold.dtype.kind == "U" for fold in self._folds(text=False))
@@ -294,7 +292,11 @@ class PairStream(StoredPairs):
         kept = (
             [name for name in self.fold_names if self._filter.keeps(name)] if self._filter else []
         )
-        row, skip = self._seek(start)
+        row, skip = start, 0  # to read from, and pairs kept after it to pass over
+        if self._filter is not None:
+            ends = np.cumsum(self._kept())
+            batch = int(np.searchsorted(ends, start, side="right"))
+            row, skip = batch * self.batch, start - (int(ends[batch - 1]) if batch else 0)
         for span, table in self.read(names, row):
             part = source.build(table, span, text, score_range)
             if part.feature != self.feature:
@@ -305,15 +307,6 @@ class PairStream(StoredPairs):
                 part, skip = part.subset(np.arange(skip, len(part))), 0
             if len(part):
                 yield part
-
-    def _seek(self, start: int) -> tuple[int, int]:
-        """Return the row to read from, and how many of the pairs kept after it to pass over."""
-        if self._filter is None:
-            return start, 0
-        ends = np.cumsum(self._kept())
-        batch = int(np.searchsorted(ends, start, side="right"))
-        before = int(ends[batch - 1]) if batch else 0
-        return batch * self.batch, start - before
 
 
 def open_stream(
@@ -359,45 +352,24 @@ def open_stream(
         raise ParameterError("fold and leave_out: expected one of them, found both")
     limits = None if score_range is None else check_range(score_range)
     if is_table(path):
-        stream = _table_stream(path, features, limits, batch)
+        table, where = open_table(path), str(path)
+        layout = ScoreColumns.of(table.schema, features, where)
+        scored = TableParts(layout, path.stem, where, limits, table.n_rows)
+        stream = PairStream(scored, table, (path,), batch)
     else:
-        stream = _folder_stream(path, features, normalize, device, limits, batch)
+        images = find_table(path, "images")  # else it is no dataset folder, whatever is in it
+        table = open_table(find_table(path, "pairs"))
+        where = str(table.path)
+        source = FolderParts.read(path, features, normalize, limits, where, device)
+        require_columns(table.schema, ("left", "right"), where)
+        scores = np.empty(0) if source.score_columns(table.schema.names) else None
+        join_scores(source.embeddings, scores, where)  # one of them, clearly
+        vectors = [Path(held.where) for held in source.embeddings.values()]
+        files = [table.path, images, path / "dataset.json", *vectors]
+        stream = PairStream(source, table, tuple(file for file in files if file.exists()), batch)
     if fold is not None:
         return stream.only(fold)
     return stream if leave_out is None else stream.without(leave_out)
-
-
-def _table_stream(
-    path: Path, features: Sequence[str] | None, limits: Range | None, batch: int
-) -> PairStream:
-    table, where = open_table(path), str(path)
-    layout = ScoreColumns.of(table.schema, features, where)
-    source = TableParts(layout, path.stem, where, limits, table.n_rows)
-    return PairStream(source, table, (path,), batch)
-
-
-def _folder_stream(
-    folder: Path,
-    features: Sequence[str] | None,
-    normalize: bool,
-    device: str,
-    limits: Range | None,
-    batch: int,
-) -> PairStream:
-    images = find_table(folder, "images")  # else it is no dataset folder, whatever is in it
-    table = open_table(find_table(folder, "pairs"))
-    where = str(table.path)
-    source = FolderParts.read(folder, features, normalize, limits, where, device)
-    require_columns(table.schema, ("left", "right"), where)
-    scores = np.empty(0) if source.score_columns(table.schema.names) else None
-    join_scores(source.embeddings, scores, where)  # one of them, clearly
-    read = (
-        table.path,
-        images,
-        folder / "dataset.json",
-        *(Path(held.where) for held in source.embeddings.values()),
-    )
-    return PairStream(source, table, tuple(path for path in read if path.exists()), batch)
 
 
 def ahead(items: Iterable[Item], depth: int = 2) -> Generator[Item, None, None]:

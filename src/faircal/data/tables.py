@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ ID_COLUMNS = ("image_id", "left", "right", "identity", "left_identity", "right_i
 TABLE_SUFFIXES = (".csv", ".parquet")
 #: A longer table is written as Parquet: it is smaller, and read many times faster.
 MOST_CSV_ROWS = 1_000_000
+#: The names of columns with the row numbers that pandas writes along: they are no attribute.
+INDEX = re.compile("$|__index_level_")
 #: What reading a damaged file raises.
 _UNREADABLE = (
     ValueError,
@@ -58,7 +61,7 @@ def as_table(source: Any, where: str) -> pa.Table:
         elif hasattr(source, "__dataframe__"):
             table = from_dataframe(source)
         if table is not None:
-            return table.select([name for name in table.column_names if not is_index(name)])
+            return table.select([name for name in table.column_names if not INDEX.match(name)])
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(
             f"{where}: cannot be read as a table ({short(error)}); check its columns"
@@ -73,11 +76,6 @@ def _column(values: Any) -> Any:
     if isinstance(values, np.ndarray) and values.dtype == object:
         return [None if is_missing(value) else value for value in values]
     return values
-
-
-def is_index(name: str) -> bool:
-    """Whether a column holds the row numbers that pandas writes along: they are no attribute."""
-    return not name or name.startswith("__index_level_")
 
 
 def table_files(path: Path) -> list[Path]:
@@ -128,10 +126,9 @@ def read_table(path: Path) -> pa.Table:
                 # With one thread Arrow knows, and says, which row it is.
                 slow = pacsv.ReadOptions(use_threads=False)
                 table = pacsv.read_csv(path, slow, convert_options=options)
-            require_utf8(table.schema)
         else:
             table = pq.read_table(path)
-    return table.select(data_columns(table.column_names, table.num_rows, path))
+    return table.select(data_columns(table.schema, table.num_rows, path))
 
 
 def checked_files(path: Path) -> list[Path]:
@@ -144,8 +141,15 @@ def checked_files(path: Path) -> list[Path]:
     return files
 
 
-def data_columns(names: Sequence[str], n_rows: int, path: Path) -> list[str]:
-    """Return a table's columns but for the index; raise where it has no rows, or a column twice."""
+def data_columns(schema: pa.Schema, n_rows: int, path: Path) -> list[str]:
+    """Return the columns that hold data; raise where there are no rows, or a column can't be."""
+    names = schema.names
+    for field in schema if path.suffix == ".csv" and path.is_file() else ():
+        if pa.types.is_binary(field.type):
+            raise DataError(
+                f"{path}: cannot be read (column '{field.name}' is not UTF-8 text); repair or "
+                "export it again"
+            )
     if not n_rows:
         raise DataError(f"{path}: expected at least one row, found none; check the export")
     for mark, called in ((";", "semicolons"), ("\t", "tabs")):
@@ -156,14 +160,7 @@ def data_columns(names: Sequence[str], n_rows: int, path: Path) -> list[str]:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise DataError(f"{path}: column '{twice[0]}' appears more than once; rename one of them")
-    return [name for name in names if not is_index(name)]
-
-
-def require_utf8(schema: pa.Schema) -> None:
-    """Raise where a column of a CSV file is not text as Arrow reads it."""
-    for field in schema:
-        if pa.types.is_binary(field.type):
-            raise ValueError(f"column '{field.name}' is not UTF-8 text")
+    return [name for name in names if not INDEX.match(name)]
 
 
 @contextmanager

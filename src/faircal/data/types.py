@@ -272,10 +272,6 @@ class Groups:
             "unknown_pairs": int(self.unknown.sum()),
         }
 
-    def unknown_note(self, attribute: str) -> list[str]:
-        """Say what share of the pairs is of unknown group; nothing where there is none."""
-        return unknown_note(attribute, int(self.unknown.sum()), len(self))
-
     def renamed(self, names: Sequence[str]) -> Groups:
         """Return the same groups coded by `names`; a group that is not among them is unknown."""
         code = {name: i for i, name in enumerate(names)}

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from faircal._base.errors import FairCalError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal.data import Dataset, Groups, crossing_identities
+from faircal.data.types import unknown_note
 from faircal.evaluation.benchmark.cell import Fits, Parts, replicates_over_folds, run_cell
 from faircal.evaluation.benchmark.populations import Moving
 from faircal.evaluation.benchmark.settings import (
@@ -308,6 +309,7 @@ def make_record(
 ) -> dict[str, Any]:
     """Return what ``run.json`` says besides the fits and the time."""
     groups = {attribute: data.groups(attribute) for attribute in plan.attributes if attribute}
+    shares = {attribute: codes.shares() for attribute, codes in groups.items()}
     source = {} if moving is None else moving.record(plan.labels, plan.source_hash)
     return {
         "kind": "benchmark",
@@ -319,14 +321,18 @@ def make_record(
         "folds": data.fold_names,
         "settings": asdict(plan.settings),
         "attributes": list(plan.attributes),
-        "groups": {attribute: codes.shares() for attribute, codes in groups.items()},
+        "groups": shares,
         **_people(data, groups),
         "left_out": dict(plan.left_out),
         "notes": [
             *data.notes,
             *(() if moving is None else moving.notes_on(data)),
             *(f"warning: {fault}" for fault in crossing_identities(data)),
-            *(note for name, codes in groups.items() for note in codes.unknown_note(name)),
+            *(
+                note
+                for name, of in shares.items()
+                for note in unknown_note(name, of["unknown_pairs"], of["pairs"])
+            ),
         ],
         "data_sha256": plan.data_hash,
         "plugins_sha256": plugin_hashes(),

@@ -24,7 +24,6 @@ from faircal.data.tables import (
     check_alike,
     data_columns,
     find_table,
-    is_index,
     is_table,
     read_table,
     require_columns,
@@ -348,7 +347,7 @@ def _read_parquet(
         schemas = [found.schema.to_arrow_schema() for found in about]
         schema = check_alike(list(zip(files, schemas, strict=True)))
     n_rows = sum(found.num_rows for found in about)
-    data_columns(schema.names, n_rows, path)
+    names = data_columns(schema, n_rows, path)
     kinds = [(field.name, _spark_type(field.type)) for field in schema]
     there = pa.schema([(name, kind) for name, kind in kinds if kind is not None])
     types = spark.createDataFrame(there.empty_table()).schema
@@ -363,7 +362,7 @@ def _read_parquet(
         name = F.url_decode(F.replace(F.col("_metadata.file_name"), F.lit("+"), F.lit("%2B")))
         row = F.col("_metadata.row_index") + F.create_map(*starts)[name]
         frame = frame.withColumn(ROW, row.cast("long"))
-    return frame.select([name for name in frame.columns if not is_index(name)]), n_rows
+    return frame.select([name for name in frame.columns if name in (*names, ROW)]), n_rows
 
 
 def spark_address(path: Path) -> str:
