@@ -235,7 +235,7 @@ class TestLloyd:
     def test_the_best_start_counts(self, starts):
         points = clustered(spread=1.0)
         found = fit(points, 15, n_init=6)
-        each_one = [lloyd(points, first, 100) for first in starts]
+        each_one = [lloyd(points, first, 100) for first in list(starts)]
         best = min(each_one, key=lambda one: one.inertia)
         assert len({one.inertia for one in each_one}) > 1
         assert found.inertia == best.inertia

@@ -11,7 +11,7 @@ import pytest
 import faircal
 from faircal import DataError, ParameterError
 from faircal.calibrators.prior import SHARE_FIGURE, shift_prior
-from faircal.compute import Clustering
+from faircal.compute import Engine
 from faircal.data import Embeddings
 from faircal.methods.inputs import Space
 from faircal.model import About, OperatingPoint
@@ -94,7 +94,7 @@ def test_places_are_those_of_the_nearest_centres(model, halves):
 
 def test_clusters_are_looked_for_once(model, halves, monkeypatch):
     """Where the population's are the model's: a pair is judged in half the time."""
-    monkeypatch.setattr(Clustering, "assign", lambda *_: pytest.fail("looked for again"))
+    monkeypatch.setattr(Engine, "assign", lambda *_: pytest.fail("looked for again"))
     judged(Judge.of(model), halves[1], np.arange(5))
 
 
