@@ -15,7 +15,7 @@ from faircal.evaluation.curves import CURVES, as_table
 from faircal.metrics.results import write_parquet, write_results, write_rows, write_run
 from faircal.report.figures import GroupHeatmap
 from faircal.report.store import ResultsFolder
-from faircal.report.subject import FACES
+from faircal.report.writing import FACES
 
 CONDITION = "global_fpr=0.01"
 

@@ -9,10 +9,13 @@ import re
 import numpy as np
 import pytest
 
-from faircal.metrics.intervals.sufficient_data import DataNeeded, insufficient_data_reason
+from faircal.metrics.intervals.sufficient_data import (
+    DataNeeded,
+    PeopleByGroup,
+    insufficient_data_reason,
+)
 from faircal.metrics.results import read_run, write_run
 from faircal.report.explorer import explorer
-from faircal.report.findings import effective_people
 from faircal.report.store import ResultsFolder
 
 
@@ -86,12 +89,11 @@ class TestRule:
 
     def test_genuine_pairs_have_people_of_their_own(self, audited):
         _, folder = audited
-        store = ResultsFolder.read(folder)
         run = read_run(folder)
         run["effective_people_genuine"] = {"global": 90.0, "many": 7.4}
-        own = ResultsFolder(folder, store.results, run, store.curves, [], [])
-        assert effective_people(own, "group", "fnr")["many"] == 7.4
-        assert effective_people(own, "group", "fpr")["many"] > 30
+        effective = PeopleByGroup.of(run, "group").effective
+        assert effective["fnr"]["many"] == 7.4
+        assert effective["fpr"]["many"] > 30
 
 
 class TestEverywhere:
@@ -161,4 +163,4 @@ class TestEverywhere:
         run = read_run(tmp_path)
         del run["effective_people"]
         write_run(tmp_path, run)
-        assert effective_people(ResultsFolder.read(tmp_path), "group") == {}
+        assert PeopleByGroup.of(read_run(tmp_path), "group").effective["fpr"] == {}

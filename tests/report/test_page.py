@@ -22,10 +22,10 @@ from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.curves import CURVES
 from faircal.methods import METHODS
 from faircal.metrics.results import read_results
-from faircal.report import page as page_module
 from faircal.report import write_report
+from faircal.report import writing as page_module
 from faircal.report.cells import Heading, Line, Table, TableValue
-from faircal.report.subject import FACES
+from faircal.report.writing import FACES
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 EVIL = ("</script><script>alert(1)</script>", "<img src=x onerror=alert(2)> & \"q\" 'p'")
@@ -279,7 +279,7 @@ def test_an_audit_withholds_what_it_cannot_tell(tmp_path, no_figures):
 
 
 def test_rows_stand_under_their_block_and_beside_the_published_number(
-    folder, tmp_path, monkeypatch, no_figures
+    folder, tmp_path, monkeypatch
 ):
     copy(folder, tmp_path, "results.csv", "run.json")
     table = Table(
@@ -295,7 +295,8 @@ def test_rows_stand_under_their_block_and_beside_the_published_number(
             ),
         ),
     )
-    monkeypatch.setattr("faircal.report.subject.main_tables", lambda results, attribute: [table])
+    own = replace(FACES, figures=lambda *_: [], main=lambda *_: [table])
+    monkeypatch.setattr(page_module, "subject_of", lambda _: own)
     page = Page(write_report(tmp_path).read_text("utf-8"))
     assert page.text["th"].count("0.1 % FPR") == 2  # once for each attribute
     assert "90.12" in page.text["strong"]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from faircal.cli.printing import show
+from faircal.evaluation.curves import Curves
 from faircal.metrics.results import Result
 from faircal.report.cells import Heading, Line, Table, TableValue
-from faircal.report.store import LabelledResults
+from faircal.report.store import LabelledResults, ResultsFolder
 from faircal.report.tables import (
-    accuracy_table,
     calibration_table,
     equality_table,
     further_tables,
@@ -28,6 +29,15 @@ def rows(method, value, *, group="global", condition="", metric="auroc", cluster
         "d", "net", method, "beta", clusters, "0", "1", "e", group, condition, metric, value
     )
     return [base, base._replace(fold="mean"), base._replace(fold="std", value=std)]
+
+
+def store_of(results):
+    """A folder of a benchmark that has these results and nothing else."""
+    return ResultsFolder(Path(), results, {}, Curves(()))
+
+
+def accuracy_table(results):
+    return main_tables(store_of(results), "e")[0]
 
 
 @pytest.fixture
@@ -51,7 +61,7 @@ def results():
 
 
 def test_the_best_method_is_marked_and_the_yardstick_never(results):
-    table = accuracy_table(results, "e")
+    table = accuracy_table(results)
     assert [(line.label, line.apart) for line in table.lines] == [
         ("Baseline", False),
         ("FairCal", False),
@@ -69,7 +79,7 @@ def test_lower_is_better_for_errors(results):
 
 def test_values_that_print_the_same_are_both_best():
     found = rows("baseline", 0.950001) + rows("faircal", 0.950002)
-    table = accuracy_table(LabelledResults(found), "e")
+    table = accuracy_table(LabelledResults(found))
     assert [line.values[0].best for line in table.lines] == [True, True]
 
 
@@ -87,7 +97,7 @@ def test_at_a_fixed_global_rate_no_group_value_is_best(results):
 def test_variants_are_told_apart_only_where_needed():
     found = rows("faircal", 0.9, clusters="10") + rows("faircal", 0.8, clusters="20")
     found += rows("baseline", 0.7)
-    table = accuracy_table(LabelledResults(found), "e")
+    table = accuracy_table(LabelledResults(found))
     assert [line.label for line in table.lines] == [
         "FairCal, K = 10",
         "FairCal, K = 20",
@@ -126,14 +136,14 @@ def test_words_in_place_of_a_number():
 def test_undefined_values_print_as_a_dash():
     assert TableValue(float("nan")).text == "–"
     found = rows("baseline", float("nan")) + rows("faircal", 0.9)
-    table = accuracy_table(LabelledResults(found), "e")
+    table = accuracy_table(LabelledResults(found))
     assert [line.values[0].best for line in table.lines] == [False, True]
 
 
 def test_without_groups_there_is_one_table():
     only = LabelledResults(rows("baseline", 0.9))
-    assert [table.key for table in main_tables(only, "e")] == ["accuracy"]
-    assert further_tables(only, "e") == []
+    assert [table.key for table in main_tables(store_of(only), "e")] == ["accuracy"]
+    assert further_tables(store_of(only), "e") == []
 
 
 def test_percent():
@@ -143,7 +153,7 @@ def test_percent():
 def test_in_the_terminal_the_tables_fit_eighty_columns(results, monkeypatch):
     console = Console(width=80, file=io.StringIO())
     monkeypatch.setattr("faircal.cli.printing.console", lambda: console)
-    for table in main_tables(results, "e"):
+    for table in main_tables(store_of(results), "e"):
         show(table)
     text = console.file.getvalue()
     assert "…" not in text
@@ -152,7 +162,7 @@ def test_in_the_terminal_the_tables_fit_eighty_columns(results, monkeypatch):
 
 
 def test_records_are_fractions(results):
-    record = accuracy_table(results, "e").records()[0]
+    record = accuracy_table(results).records()[0]
     assert record == {
         "label": "Baseline",
         "block": "net",

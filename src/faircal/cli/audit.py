@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from faircal.data import PairFiles
     from faircal.evaluation.audit.label_noise import LabelNoise, LabelNoiseRow
     from faircal.production.spark.session import SparkEngine
-    from faircal.report.findings import VariantResults
-    from faircal.report.store import ResultsFolder
+    from faircal.report.store import ResultsFolder, VariantResults
 
 
 @click.command(
@@ -194,7 +193,7 @@ def command(
 
 def _show(store: ResultsFolder) -> None:
     """Print the error rates of each feature, and then what they say in words."""
-    from faircal.report.findings import VariantResults, main_condition
+    from faircal.report.store import VariantResults, main_condition
     from faircal.report.words import summary
 
     results = store.results
@@ -210,23 +209,25 @@ def _show(store: ResultsFolder) -> None:
 def _show_rates(measured: VariantResults, condition: str) -> None:
     """Print error rates and headline metrics of all pairs and of each group with enough data."""
     from faircal.metrics import METRICS
-    from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
+    from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, PeopleByGroup
     from faircal.metrics.results import GLOBAL
-    from faircal.report.findings import effective_people, people
+    from faircal.report.store import pair_counts
     from faircal.report.wording import rate_text
 
-    threshold = measured.value("threshold", condition=condition).mean
+    store, attribute = measured.store, measured.attribute
+    threshold = measured.result("threshold", condition=condition).value
     at = f"a global FPR of {rate_text(condition)}" if condition else f"threshold {threshold:g}"
     metrics = {"FPR": ("fpr", condition), "FNR": ("fnr", condition)}
     for metric in METRICS.values():
-        if metric.headline and measured.has(metric.name):
+        if metric.headline and measured.result(metric.name).key in store.results:
             metrics[metric.title] = metric.name, ""
-    source = measured.store, measured.attribute
-    count, effective = people(*source), effective_people(*source)
+    people = PeopleByGroup.of(store.run, attribute)
+    count, effective = people.people, people.effective["fpr"]
+    pairs = pair_counts(store, attribute, measured.feature)
     rows = []
-    for group in (GLOBAL, *measured.groups):
-        pairs = measured.counts(group) or (NONE, NONE)
-        cells = [str(count.get(group, NONE)), number(effective.get(group), ".0f"), *map(str, pairs)]
+    for group in (GLOBAL, *store.results.groups(attribute)):
+        cells = [str(count.get(group, NONE)), number(effective.get(group), ".0f")]
+        cells += map(str, pairs.get(group, (NONE, NONE)))
         for name, under in metrics.values():
             result = measured.result(name, group, under)
             few = result.withheld and result.trials > 0
@@ -238,9 +239,9 @@ def _show_rates(measured: VariantResults, condition: str) -> None:
         rows.append([group, *cells])
     columns = [column for title in metrics for column in (title, "interval")]
     print_table(
-        [measured.attribute or "pairs", "people", "effective", "genuine", "imposter", *columns],
+        [attribute or "pairs", "people", "effective", "genuine", "imposter", *columns],
         rows,
-        title=f"{measured.store.results.dataset}, {measured.feature}: error rates at {at}, percent",
+        title=f"{store.results.dataset}, {measured.feature}: error rates at {at}, percent",
         blocks=(4, *[2] * len(metrics)),  # a value, its interval
     )
 

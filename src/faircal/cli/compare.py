@@ -180,8 +180,7 @@ def _show(comparisons: Sequence[Comparison]) -> None:
 
 def _title(rows: Sequence[Comparison]) -> str:
     """Say what is compared, and what is printed in percent: all, or all but what is no share."""
-    from faircal.report.changes import is_share
-    from faircal.report.wording import method_title, metric_title
+    from faircal.report.wording import is_share, method_title, metric_title
 
     first = rows[0]
     methods = [method_title(name) for name in (first.method_a, first.method_b)]
@@ -214,7 +213,7 @@ def _verdict(row: Comparison) -> str:
 
 
 def _value(value: float, metric: str, sign: str = "") -> str:
-    from faircal.report.changes import is_share
+    from faircal.report.wording import is_share
 
     unit, digits = (100, 2) if is_share(metric) else (1, 4)
     return number(round(unit * value, digits) + 0.0, f"{sign}.{digits}f")  # no −0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -237,7 +237,7 @@ def show(table: Table) -> None:
     One part under the other for several features, since terminals are narrow; intervals where they
     fit, and else in the page and the files only.
     """
-    terminal, parts = console(), table.parts()
+    terminal, parts = console(), table.parts
     for intervals in (True, False) if table.intervals else (False,):
         laid = [_part(table, columns, terminal, intervals) for _, columns in parts]
         if all(in_one for _, in_one in laid):
@@ -305,17 +305,19 @@ def show_report(report: WrittenReport, as_json: bool, *, of_run: bool = True) ->
 def _tables(store: ResultsFolder) -> dict[str, list[Table]]:
     """Return the main tables by attribute; of a reproduction with one variant of each method."""
     from faircal.report.store import LabelledResults, Variant
-    from faircal.report.subject import subject_of
-    from faircal.report.tables import main_tables
+    from faircal.report.writing import subject_of
 
-    if store.kind == "classify":
-        tables = subject_of(store).tables
-        return {attribute: tables(store, attribute) for attribute in store.results.attributes}
-    results: LabelledResults = store.reportable
-    if store.kind == "reproduce":
-        mains = set(store.main_variants.values())
-        results = LabelledResults(row for row in results.rows if Variant.of(row) in mains)
-    return {attribute: main_tables(results, attribute) for attribute in results.attributes}
+    subject, of = subject_of(store), store
+    if store.kind == "reproduce":  # bare numbers, as the paper has them
+        mains, nan = set(store.main_variants.values()), float("nan")
+        rows = [row for row in store.results.rows if Variant.of(row) in mains]
+        bare = [row._replace(low=nan, high=nan, withheld="") for row in rows]
+        of = replace(store, results=LabelledResults(bare))
+    shown = [subject.main, *([subject.differences] if store.kind == "classify" else [])]
+    return {
+        attribute: [table for tables in shown for table in tables(of, attribute)]
+        for attribute in of.results.attributes
+    }
 
 
 def _records(store: ResultsFolder) -> list[dict[str, object]]:
@@ -362,7 +364,7 @@ def _show_tables(store: ResultsFolder) -> None:
     Of these, differences between methods are for page and files, and a table without a number would
     say over and over that data is short.
     """
-    from faircal.report.subject import subject_of
+    from faircal.report.writing import subject_of
 
     classes = store.kind == "classify"
     for attribute, several in _tables(store).items():

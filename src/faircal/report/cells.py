@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import numpy as np
 
 from faircal._base.files import output_folder, write_text
 from faircal.metrics.intervals import LEVEL
@@ -23,53 +21,51 @@ class TableValue:
     `says` are words in place of a number. `low` and `high` are the ends of its interval (NaN
     without). What is no fraction (a ratio, a count) is printed times another `unit` than 100;
     `worse` gives it a star.
+
+    Attributes
+    ----------
+    text : str
+        Percent with two decimals; a dash where undefined.
+    interval, spread : str
+        The interval as ``1.13–1.71`` and the spread in percent, or nothing.
+    compared : bool
+        Whether there is a number here and a published one.
+    difference : float
+        By how many published spreads it lies above the published one; NaN without a spread.
     """
 
     mean: float
-    std: float = float("nan")
+    std: float = math.nan
     best: bool = False
-    published: float = float("nan")
-    published_std: float = float("nan")
+    published: float = math.nan
+    published_std: float = math.nan
     says: str = ""
-    low: float = float("nan")
-    high: float = float("nan")
+    low: float = math.nan
+    high: float = math.nan
     unit: float = 100.0
     digits: int = 2
     worse: bool = False
+    text: str = field(init=False)
+    interval: str = field(init=False)
+    spread: str = field(init=False)
+    compared: bool = field(init=False)
+    difference: float = field(init=False)
 
-    @property
-    def text(self) -> str:
-        """Percent with two decimals; a dash where undefined, a star where `worse`."""
-        if self.says or np.isnan(self.mean):
-            return self.says or "–"
-        return self._print(self.mean) + "*" * self.worse
-
-    @property
-    def interval(self) -> str:
-        """The interval as ``1.13–1.71``, or nothing."""
-        if self.says or np.isnan([self.mean, self.low, self.high]).any():
-            return ""
-        return f"{self._print(self.low)}–{self._print(self.high)}"
-
-    def _print(self, number: float) -> str:
-        return f"{self.unit * number:,.{self.digits}f}" if np.isfinite(number) else "∞"
-
-    @property
-    def compared(self) -> bool:
-        """Whether there is a number here and a published one."""
-        return not np.isnan(self.mean) and not np.isnan(self.published)
-
-    @property
-    def difference(self) -> float:
-        """By how many published spreads it lies above the published one; NaN without a spread."""
-        if not self.published_std > 0:
-            return float("nan")
-        return (self.mean - self.published) / self.published_std
-
-    @property
-    def spread(self) -> str:
-        """The spread in percent, or nothing."""
-        return "" if np.isnan(self.std) else f"{100 * self.std:.2f}"
+    def __post_init__(self) -> None:
+        mean, low, high = (
+            f"{self.unit * number:,.{self.digits}f}" if math.isfinite(number) else "∞"
+            for number in (self.mean, self.low, self.high)
+        )
+        shown = not self.says and not math.isnan(self.mean)
+        bounded = shown and not math.isnan(self.low) and not math.isnan(self.high)
+        apart = self.mean - self.published
+        vars(self).update(
+            text=mean + "*" * self.worse if shown else self.says or "–",
+            interval=f"{low}–{high}" if bounded else "",
+            spread="" if math.isnan(self.std) else f"{100 * self.std:.2f}",
+            compared=not math.isnan(apart),
+            difference=apart / self.published_std if self.published_std > 0 else math.nan,
+        )
 
 
 @dataclass(frozen=True)
@@ -97,6 +93,15 @@ class Table:
 
     `spreads` says whether the spread over folds is shown beside each value, `simulated` whether the
     data was; `stub` is what the rows are, `brackets` what stands in brackets.
+
+    Attributes
+    ----------
+    parts : list of (str, list of int)
+        The blocks with their columns: one is shown under the other.
+    measured, intervals, compared : bool
+        Whether there is anything to show, any interval, and any published number beside ours.
+    legend : str
+        The caption, and what stands in brackets.
     """
 
     key: str
@@ -108,33 +113,25 @@ class Table:
     simulated: bool = False
     stub: str = "Method"
     brackets: str = f"{100 * LEVEL:g} % intervals"
+    parts: list[tuple[str, list[int]]] = field(init=False)
+    measured: bool = field(init=False)
+    intervals: bool = field(init=False)
+    compared: bool = field(init=False)
+    legend: str = field(init=False)
 
-    def parts(self) -> list[tuple[str, list[int]]]:
-        """Return the blocks with their columns: one is shown under the other."""
+    def __post_init__(self) -> None:
+        values = [value for line in self.lines for value in line.values]
+        intervals = any(value.interval for value in values)
         blocks: dict[str, list[int]] = {}
         for i, heading in enumerate(self.headings):
             blocks.setdefault(heading.block, []).append(i)
-        return list(blocks.items())
-
-    @property
-    def measured(self) -> bool:
-        """Whether there is anything to show."""
-        return any(value.text != "–" for line in self.lines for value in line.values)
-
-    @property
-    def intervals(self) -> bool:
-        """Whether any value has an interval."""
-        return any(value.interval for line in self.lines for value in line.values)
-
-    @property
-    def legend(self) -> str:
-        """The caption, and what stands in brackets."""
-        return self.caption + (f" In brackets: {self.brackets}." if self.intervals else "")
-
-    @property
-    def compared(self) -> bool:
-        """Whether a published number stands beside any."""
-        return any(value.compared for line in self.lines for value in line.values)
+        vars(self).update(
+            parts=list(blocks.items()),
+            measured=any(value.text != "–" for value in values),
+            intervals=intervals,
+            compared=any(value.compared for value in values),
+            legend=self.caption + (f" In brackets: {self.brackets}." if intervals else ""),
+        )
 
     def records(self) -> list[dict[str, object]]:
         """Return the table as plain records, for ``--json``."""
@@ -143,10 +140,10 @@ class Table:
                 "label": line.label,
                 "block": heading.block,
                 "column": heading.name,
-                "value": None if np.isnan(value.mean) else value.mean,
-                "std": None if np.isnan(value.std) else value.std,
-                "low": None if np.isnan(value.low) else value.low,
-                "high": None if np.isnan(value.high) else value.high,
+                "value": None if math.isnan(value.mean) else value.mean,
+                "std": None if math.isnan(value.std) else value.std,
+                "low": None if math.isnan(value.low) else value.low,
+                "high": None if math.isnan(value.high) else value.high,
                 "best": value.best,
             }
             for line in self.lines
@@ -185,17 +182,15 @@ _CSV_COLUMNS = (
 
 def as_csv(table: Table) -> str:
     """Return a table as long CSV, a value a row: fractions, empty where undefined."""
-    return csv_text(_CSV_COLUMNS, _records(table))
-
-
-def _records(table: Table) -> Iterator[list[str | float]]:
+    rows = []
     for line in table.lines:
         for heading, value in zip(table.headings, line.values, strict=True):
             ours = (value.mean, value.std, value.low, value.high)
-            numbers = (*ours, value.published, value.published_std)
-            said = ["" if math.isnan(n) else n for n in (*numbers, value.difference)]
+            numbers = (*ours, value.published, value.published_std, value.difference)
+            said: list[str | float] = ["" if math.isnan(n) else n for n in numbers]
             where = [table.key, line.block, heading.block, heading.name, line.label]
-            yield [*where, value.says or said[0], *said[1:], str(table.simulated).lower()]
+            rows.append([*where, value.says or said[0], *said[1:], str(table.simulated).lower()])
+    return csv_text(_CSV_COLUMNS, rows)
 
 
 def markdown(table: Table) -> str:
@@ -246,31 +241,20 @@ def plain(text: str) -> str:
 def _markdown_cells(line: Line, table: Table) -> list[str]:
     cells = [f"*{plain(line.label)}*" if line.apart else plain(line.label)]
     for value in line.values:
-        text = plain(value.text).replace("-", "−")
+        text = plain(value.text)
         if table.spreads and value.spread and not value.interval:
             text += f" ± {value.spread}"
         mark = "**" if value.best else "*" if line.apart else ""
-        beside = ""
+        beside = f" ({value.interval})" if value.interval else ""
         if value.compared:
-            there = " ± ".join(published(value, table.spreads))
-            beside = f" ({there}, {difference(value).replace('-', '−')})"
-        if value.interval:
-            beside = f" ({value.interval.replace('-', '−')}){beside}"
-        cells.append(f"{mark}{text}{mark}{beside}")
+            theirs = (value.published, value.published_std)[: 1 + table.spreads]
+            there = " ± ".join(f"{100 * number:.2f}" for number in theirs if number == number)
+            apart = f"{100 * (value.mean - value.published):+.2f}"  # in points, without a spread
+            if value.published_std > 0:
+                apart = f"{value.difference:+.1f} σ"
+            beside += f" ({there}, {apart})"
+        cells.append(f"{mark}{text}{mark}{beside}".replace("-", "−"))
     return cells
-
-
-def published(value: TableValue, spreads: bool) -> list[str]:
-    """Return the published number in percent, and its spread where it is shown and known."""
-    shown = [value.published, value.published_std] if spreads else [value.published]
-    return [f"{100 * number:.2f}" for number in shown if not math.isnan(number)]
-
-
-def difference(value: TableValue) -> str:
-    """Return how far a value is from the published one: in standard deviations, else in points."""
-    if math.isnan(value.difference):
-        return f"{100 * (value.mean - value.published):+.2f}"
-    return f"{value.difference:+.1f} σ"
 
 
 def write_tables(
@@ -278,24 +262,21 @@ def write_tables(
 ) -> list[Path]:
     """Write tables to ``folder/tables`` as ``NN-<key>.md`` and ``.csv``; return the paths.
 
-    `more` has further files of that folder by name. What an earlier run left there goes.
+    `more` has further files of that folder by name. What an earlier run left there goes, also
+    where there are no tables now; the user's own files stay.
     """
-    home = output_folder(folder / TABLES)
+    home = folder / TABLES
     texts = {home / name: text for name, text in (more or {}).items()}
     for number, table in numbered.items():
         texts[home / f"{number:02d}-{table.key}.md"] = markdown(table)
         texts[home / f"{number:02d}-{table.key}.csv"] = as_csv(table)
+    if texts:
+        output_folder(home)
     for path, text in texts.items():
         write_text(path, text)
-    remove_tables(folder, keep=texts)
-    return list(texts)
-
-
-def remove_tables(folder: Path, keep: Iterable[Path] = ()) -> None:
-    """Remove the tables that an earlier run wrote; the user's own files stay."""
-    home, kept = folder / TABLES, set(keep)
-    for path in (*home.glob("[0-9][0-9]-*"), home / "all-tables.tex"):
-        if path not in kept and path.is_file():
+    for path in list(home.glob("[0-9][0-9]-*")):
+        if path not in texts and path.is_file():
             path.unlink()
     if home.is_dir() and not any(home.iterdir()):
         home.rmdir()
+    return list(texts)

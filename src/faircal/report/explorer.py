@@ -15,11 +15,15 @@ import numpy as np
 
 from faircal.evaluation.curves import Of, ScoreSource
 from faircal.metrics import Histogram, probability_edges
-from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE, FEWEST_TRIALS, DataNeeded
+from faircal.metrics.intervals.sufficient_data import (
+    FEWEST_PEOPLE,
+    FEWEST_TRIALS,
+    DataNeeded,
+    PeopleByGroup,
+)
 from faircal.metrics.proportions import joint_level
 from faircal.metrics.results import GLOBAL, Condition
-from faircal.report.findings import effective_people, main_condition
-from faircal.report.store import ResultsFolder, Variant
+from faircal.report.store import ResultsFolder, Variant, main_condition
 from faircal.report.wording import method_title
 
 #: The global false-match rate at which the explorer opens where the summary speaks of none.
@@ -51,150 +55,152 @@ def explorer(store: ResultsFolder) -> dict[str, Any]:
         ``fewest`` and ``fewest_people``, the numbers of pairs and of effective people below which
         no rate is shown, and ``views``; none of them without ``curves.parquet``.
     """
-    variants = store.results.variants
     views: dict[tuple[str, str], list[ScoreSource]] = {}
-    for variant in variants:
+    for variant in store.results.variants:
         for source in store.curves.sources:
             if Variant.of(source) == variant:
                 views.setdefault((source.feature, source.attribute), []).append(source)
     return {
         "fewest": FEWEST_TRIALS,
         "fewest_people": FEWEST_PEOPLE,
-        "views": [_View(store, found).data() for found in views.values()],
+        "views": [_view(store, sources) for sources in views.values()],
     }
 
 
-class _View:
-    """The methods of one feature, their pairs grouped by one attribute."""
+def _view(store: ResultsFolder, sources: Sequence[ScoreSource]) -> dict[str, Any]:
+    """Return the methods of one feature, their pairs grouped by one attribute."""
+    curves, first = store.curves, sources[0]
+    feature, attribute = first.feature, first.attribute
+    groups = [GLOBAL, *curves.groups(first)]
+    names = [feature] if len(store.results.features) > 1 or not attribute else []
+    names += [f"groups by {attribute.replace('+', ' and ')}"] if attribute else []
+    pairs = [curves.get(group, source=first) for group in groups]
+    people = PeopleByGroup.of(store.run, attribute).effective
+    given = store.run.get("settings", {}).get("threshold")
+    given = None if given is None else float(given)
+    point = main_condition(store.results, attribute)
+    rate = Condition.of(point).rate if point else _START
+    by_score = not _of_probabilities(pairs[0])  # else methods rank by their probabilities
+    thresholds: dict[Of, float | None] = {}
+    if by_score and len(sources) == 1:
+        thresholds["score"] = given
+    if all(curves.has("probability", source) for source in sources):
+        thresholds["probability"] = None if by_score else given
+    counted = {
+        of: [[curves.get(group, of, source) for group in groups] for source in sources]
+        for of in ("score", *thresholds)
+    }
+    scales = {of: _thresholds(counted[of], at, rate) for of, at in thresholds.items()}
+    return {
+        "name": ", ".join(names),
+        "groups": groups,
+        "z": NormalDist().inv_cdf((1 + joint_level(len(groups) - 1)) / 2),
+        "pairs": [[of.n_genuine, of.n_imposter] for of in pairs],
+        "people": [[people[rate].get(group) for rate in ("fnr", "fpr")] for group in groups],
+        "effective": [_effective(store, source, groups) for source in sources],
+        "methods": [method_title(of.method) for of in sources],
+        "scales": {**scales, **_global_rates(counted["score"], rate)},
+    }
 
-    def __init__(self, store: ResultsFolder, sources: Sequence[ScoreSource]) -> None:
-        self.store, self.sources = store, sources
-        self.groups = [GLOBAL, *store.curves.groups(sources[0])]
-        given = store.run.get("settings", {}).get("threshold")
-        self.threshold = None if given is None else float(given)
-        point = main_condition(store.results, sources[0].attribute)
-        self.rate = Condition.of(point).rate if point else _START
 
-    def data(self) -> dict[str, Any]:
-        results, first = self.store.results, self.sources[0]
-        several = len(results.features) > 1
-        names = [first.feature] if several or not first.attribute else []
-        names += [f"groups by {first.attribute.replace('+', ' and ')}"] if first.attribute else []
-        pairs = [self._histogram(first, group) for group in self.groups]
-        kinds = ("fnr", "fpr")
-        people = [effective_people(self.store, first.attribute, kind) for kind in kinds]
-        return {
-            "name": ", ".join(names),
-            "groups": self.groups,
-            "z": NormalDist().inv_cdf((1 + joint_level(len(self.groups) - 1)) / 2),
-            "pairs": [[of.n_genuine, of.n_imposter] for of in pairs],
-            "people": [[of.get(group) for of in people] for group in self.groups],
-            "effective": [self._effective(source) for source in self.sources],
-            "methods": [method_title(of.method) for of in self.sources],
-            "scales": self._scales(),
+def _effective(store: ResultsFolder, source: ScoreSource, groups: list[str]) -> list[list[float]]:
+    """Return what share of each group's genuine and imposter pairs tells something new.
+
+    Pairs share people; how much that matters depends on the rate: the least share counts.
+    """
+    least: dict[tuple[str, str], float] = {}
+    for row in store.results:
+        of = (row.feature, row.method, row.calibrator, row.clusters, "", row.attribute)
+        if of == source and row.trials > 0 and row.effective > 0:
+            key = row.group, "imposter" if row.metric == "fpr" else "genuine"
+            least[key] = min(least.get(key, 1.0), row.effective / row.trials)
+    return [
+        [round(least.get((group, kind), 1.0), 6) for kind in ("genuine", "imposter")]
+        for group in groups
+    ]
+
+
+def _thresholds(methods: list[list[Histogram]], given: float | None, rate: float) -> dict[str, Any]:
+    """Return a scale of evenly spaced thresholds, from histograms by method and group."""
+    overall = _even(methods[0][0])
+    steps = slice(None)
+    if not _of_probabilities(methods[0][0]):
+        # From where all pairs pass to where none does. The lowest edge of scores is left out: some
+        # may lie below it, so its rates are not exact.
+        used, last = np.flatnonzero(overall.genuine + overall.imposter), len(overall.edges) - 1
+        low = min(max(int(used[0]), 1), last - 1)
+        steps = slice(low, min(max(int(used[-1]) + 1, low + 1), last) + 1)
+    edges = overall.edges[steps]
+    step = float(edges[1] - edges[0])
+    decimals = max(0, math.ceil(-math.log10(step) - 1e-9))
+    wanted = overall.threshold_at_fpr(rate) if given is None else given
+    nearest = len(edges) // 2 if np.isnan(wanted) else int(np.argmin(np.abs(edges - wanted)))
+    start = float(edges[nearest])
+    note = ""
+    if given is not None and start != given:
+        note = (
+            f"The audit's threshold, {given:g}, is not one of the slider's steps; it starts at "
+            f"the nearest, {start:.{decimals}f}."
+        )
+    texts = []
+    for histograms in methods:
+        counts = [_even(histogram) for histogram in histograms]
+        of_kinds = {
+            "genuine": [each.genuine[steps].tolist() for each in counts],
+            "imposter": [each.imposter[steps].tolist() for each in counts],
         }
-
-    def _effective(self, source: ScoreSource) -> list[list[float]]:
-        """Return what share of each group's genuine and imposter pairs tells something new.
-
-        Pairs share people; how much that matters depends on the rate: the least share counts.
-        """
-        least: dict[tuple[str, str], float] = {}
-        for row in self.store.results:
-            of = ScoreSource(*row.key[:4], attribute=row.attribute)
-            if of == source._replace(fold="") and row.trials > 0 and row.effective > 0:
-                key = row.group, "imposter" if row.metric == "fpr" else "genuine"
-                least[key] = min(least.get(key, 1.0), row.effective / row.trials)
-        return [
-            [round(least.get((group, kind), 1.0), 6) for kind in ("genuine", "imposter")]
-            for group in self.groups
-        ]
-
-    def _scales(self) -> dict[str, Any]:
-        scales = {}
-        ranked = self._histogram(self.sources[0])
-        by_score = not _of_probabilities(ranked)
-        if by_score and len(self.sources) == 1:
-            scales["score"] = self._counted("score", self.threshold)
-        if all(self.store.curves.has("probability", source) for source in self.sources):
-            given = None if by_score else self.threshold
-            scales["probability"] = self._counted("probability", given)
-        scales |= self._by_rate()
-        return scales
-
-    def _histogram(self, source: ScoreSource, group: str = GLOBAL, of: Of = "score") -> Histogram:
-        return self.store.curves.get(group, of, source)
-
-    def _counted(self, of: Of, given: float | None) -> dict[str, Any]:
-        """Return a scale of evenly spaced thresholds."""
-        overall = self._histogram(self.sources[0], of=of)
-        steps = _steps(overall)
-        overall = _even(overall)
-        edges = overall.edges[steps]
-        step = float(edges[1] - edges[0])
-        decimals = max(0, math.ceil(-math.log10(step) - 1e-9))
-        wanted = overall.threshold_at_fpr(self.rate) if given is None else given
-        start = float(edges[len(edges) // 2 if np.isnan(wanted) else _nearest(edges, wanted)])
-        note = ""
-        if given is not None and start != given:
-            note = (
-                f"The audit's threshold, {given:g}, is not one of the slider's steps; it starts at "
-                f"the nearest, {start:.{decimals}f}."
-            )
-        methods = [
+        texts.append(
             {
-                kind: [
-                    _text(getattr(_even(self._histogram(source, group, of)), kind)[steps])
-                    for group in self.groups
-                ]
-                for kind in ("genuine", "imposter")
+                kind: [",".join(str(n) if n else "" for n in row).rstrip(",") for row in rows]
+                for kind, rows in of_kinds.items()
             }
-            for source in self.sources
-        ]
-        return {
-            "min": round(float(edges[0]), decimals),
-            "max": round(float(edges[-1]), decimals),
-            "step": round(step, decimals),
-            "decimals": decimals,
-            "start": round(start, decimals),
-            "note": note,
-            "methods": methods,
-        }
+        )
+    return {
+        "min": round(float(edges[0]), decimals),
+        "max": round(float(edges[-1]), decimals),
+        "step": round(step, decimals),
+        "decimals": decimals,
+        "start": round(start, decimals),
+        "note": note,
+        "methods": texts,
+    }
 
-    def _by_rate(self) -> dict[str, Any]:
-        """Return a scale of global rates, each method with its own threshold; or none."""
-        imposters = min(self._histogram(source).n_imposter for source in self.sources)
-        rates = [rate for rate in _RATES if rate * imposters >= _RESOLVED]
-        if not rates:
-            return {}
-        return {
-            "fpr": {
-                "min": 0,
-                "max": len(rates) - 1,
-                "step": 1,
-                "decimals": 0,
-                "start": _nearest(np.array(rates), self.rate),
-                "note": "",
-                "rates": rates,
-                "people": [DataNeeded.of("fpr", rate).people for rate in rates],
-                "methods": [self._at_rates(source, rates) for source in self.sources],
-            }
-        }
 
-    def _at_rates(self, source: ScoreSource, rates: Sequence[float]) -> dict[str, Any]:
-        overall = self._histogram(source)
-        fpr = overall.fpr  # falls with the threshold: the first one that is low enough
+def _global_rates(methods: list[list[Histogram]], rate: float) -> dict[str, Any]:
+    """Return a scale of global rates, each method with its own threshold; or none."""
+    imposters = min(histograms[0].n_imposter for histograms in methods)
+    rates = [rate for rate in _RATES if rate * imposters >= _RESOLVED]
+    if not rates:
+        return {}
+    counts = []
+    for histograms in methods:
+        fpr = histograms[0].fpr  # falls with the threshold: the first one that is low enough
         steps = [next(iter(np.flatnonzero(fpr <= rate)), None) for rate in rates]
-        groups = [self._histogram(source, group) for group in self.groups]
-
-        def at(values: Any) -> list[Any]:
-            return [None if step is None else values[step].item() for step in steps]
-
-        return {
-            "thresholds": at(overall.edges),
-            "genuine": [at(histogram.accepted_genuine) for histogram in groups],
-            "imposter": [at(histogram.accepted_imposter) for histogram in groups],
+        thresholds, *accepted = (
+            [None if step is None else values[step].item() for step in steps]
+            for values in (
+                histograms[0].edges,
+                *(each.accepted_genuine for each in histograms),
+                *(each.accepted_imposter for each in histograms),
+            )
+        )
+        half = len(histograms)
+        counts.append(
+            {"thresholds": thresholds, "genuine": accepted[:half], "imposter": accepted[half:]}
+        )
+    return {
+        "fpr": {
+            "min": 0,
+            "max": len(rates) - 1,
+            "step": 1,
+            "decimals": 0,
+            "start": int(np.argmin(np.abs(np.array(rates) - rate))),
+            "note": "",
+            "rates": rates,
+            "people": [DataNeeded.of("fpr", rate).people for rate in rates],
+            "methods": counts,
         }
+    }
 
 
 def _of_probabilities(histogram: Histogram) -> bool:
@@ -210,24 +216,3 @@ def _even(histogram: Histogram) -> Histogram:
     at = np.searchsorted(histogram.edges, edges)
     counts = (histogram.genuine, histogram.imposter, histogram.total)
     return Histogram(edges, *(np.add.reduceat(count, at) for count in counts))
-
-
-def _steps(histogram: Histogram) -> slice:
-    """Return the even edges worth walking over: from where all pairs pass to where none does.
-
-    The lowest edge of scores is left out: some may lie below it, so its rates are not exact.
-    """
-    if _of_probabilities(histogram):
-        return slice(None)
-    # The bins with scores: where all pairs are counted there are some.
-    used, last = np.flatnonzero(histogram.genuine + histogram.imposter), len(histogram.edges) - 1
-    low = min(max(int(used[0]), 1), last - 1)
-    return slice(low, min(max(int(used[-1]) + 1, low + 1), last) + 1)
-
-
-def _nearest(values: Any, wanted: float) -> int:
-    return int(np.argmin(np.abs(values - wanted)))
-
-
-def _text(counts: Any) -> str:
-    return ",".join(str(count) if count else "" for count in counts.tolist()).rstrip(",")

@@ -58,20 +58,19 @@ from typing import Any
 from faircal._base.errors import DataError
 from faircal._base.files import write_text
 from faircal._version import __version__
-from faircal.metrics.catalogue import METRICS, Metric
+from faircal.metrics.catalogue import METRICS
 from faircal.metrics.intervals import LEVEL
+from faircal.metrics.intervals.sufficient_data import PeopleByGroup
 from faircal.metrics.results import ALL, AUDIT, GLOBAL, Condition, Result, without_nan
-from faircal.report.findings import (
+from faircal.report.store import (
     RatesAtPoint,
-    RatesByGroup,
+    ResultsFolder,
     VariantResults,
     caution,
     conditions,
-    effective_people,
-    people,
+    pair_counts,
 )
-from faircal.report.store import ResultsFolder
-from faircal.report.tables import fairness_measures
+from faircal.report.tables import UNFAIRNESS
 from faircal.report.words import summary
 
 
@@ -117,7 +116,13 @@ def audit_record(store: ResultsFolder) -> dict[str, Any]:
 
 
 def _point(measured: VariantResults, point: RatesAtPoint) -> dict[str, Any]:
-    under = Condition.of(point.condition)
+    under, groups = Condition.of(point.condition), point.rates["fnr"].groups
+    # Of each rate; null where one is not measured.
+    of_rates = {metric: point.rates.get(metric) for metric in ("fpr", "fnr")}
+    small = [
+        group for group in groups if any(group in rates.withheld for rates in point.rates.values())
+    ]
+    over = {name: measured.result(name, ALL, point.condition) for name in UNFAIRNESS}
     return {
         "feature": point.feature,
         "condition": point.condition,
@@ -125,83 +130,70 @@ def _point(measured: VariantResults, point: RatesAtPoint) -> dict[str, Any]:
         "global_fpr": under.wanted("fpr"),
         "global_fnr": under.wanted("fnr"),
         "overall": _group(measured, point, GLOBAL),
-        "groups": [_group(measured, point, group) for group in measured.groups],
-        "worst": _each(point, "worst"),
-        "best": _each(point, "best"),
-        "ratio": _each(point, "ratio"),
-        "told_apart": _each(point, "differ"),
-        "over_groups": _over_groups(measured, point),
+        "groups": [_group(measured, point, group) for group in groups],
+        **{
+            name: {metric: getattr(rates, what, None) for metric, rates in of_rates.items()}
+            for name, what in (
+                ("worst", "worst"),
+                ("best", "best"),
+                ("ratio", "ratio"),
+                ("told_apart", "differ"),
+            )
+        },
+        "over_groups": {
+            name: {
+                "value": of.value,
+                "low": of.low if math.isfinite(of.value) else None,
+                "high": of.high if math.isfinite(of.value) else None,
+                "not_enough": small,
+            }
+            for name, of in over.items()
+            if of.key in measured.store.results
+        },
     }
-
-
-def _each(point: RatesAtPoint, what: str) -> dict[str, Any]:
-    """Return a property of the rates by metric; null where one is not measured."""
-    return {metric: getattr(point.rates.get(metric), what, None) for metric in ("fpr", "fnr")}
 
 
 def _group(measured: VariantResults, point: RatesAtPoint, group: str) -> dict[str, Any]:
-    genuine, imposter = measured.counts(group) or (None, None)
+    store, attribute = measured.store, measured.attribute
+    people = PeopleByGroup.of(store.run, attribute)
+    pairs = pair_counts(store, attribute, measured.feature).get(group)
+    genuine, imposter = pairs or (None, None)
+    rates = {
+        rate: _value(of.overall if group == GLOBAL else of.groups[group])
+        for rate, of in point.rates.items()
+    }
+    headlines, trials = {}, sum(pairs or ())
+    for metric in METRICS.values():
+        if metric.headline:
+            result = measured.result(metric.name, group)
+            if math.isnan(result.value):
+                undefined = "no probabilities: calibration cannot be measured"
+                if metric.of == "score":
+                    undefined = "undefined of these pairs"
+                result = result._replace(withheld=undefined if trials else "no pairs")
+            headlines[metric.name] = _value(result) | {"trials": trials}
+            del headlines[metric.name]["errors"]
     return {
         "group": group,
-        "people": people(measured.store, measured.attribute).get(group),
-        "effective_people": effective_people(measured.store, measured.attribute).get(group),
+        "people": people.people.get(group),
+        "effective_people": people.effective["fpr"].get(group),
         "genuine": genuine,
         "imposter": imposter,
-        "caution": caution(measured.store, measured.attribute, group),
-        "fpr": _rate(point.rates.get("fpr"), group),
-        "fnr": _rate(point.rates.get("fnr"), group),
-        **{m.name: _metric(measured, m, group) for m in METRICS.values() if m.headline},
+        "caution": caution(store, attribute, group),
+        "fpr": rates.get("fpr"),
+        "fnr": rates.get("fnr"),
+        **headlines,
     }
 
 
-def _rate(rates: RatesByGroup | None, group: str) -> dict[str, Any] | None:
-    if rates is None:
-        return None
-    rate: Result = rates.overall if group == GLOBAL else rates.groups[group]
-    shown = rate.reportable
+def _value(result: Result) -> dict[str, Any]:
+    shown = result.reportable
     return {
-        "value": rate.value if shown else None,
-        "low": rate.low if shown else None,
-        "high": rate.high if shown else None,
-        "errors": rate.errors,
-        "trials": rate.trials,
+        "value": result.value if shown else None,
+        "low": result.low if shown else None,
+        "high": result.high if shown else None,
+        "errors": result.errors,
+        "trials": result.trials,
         "enough": shown,
-        "reason": rate.withheld or None,
-    }
-
-
-def _metric(measured: VariantResults, metric: Metric, group: str) -> dict[str, Any]:
-    """Return a headline metric of a group, where it was measured and there is enough data."""
-    result, pairs = measured.result(metric.name, group), sum(measured.counts(group) or (0, 0))
-    reason = result.withheld or None
-    if math.isnan(result.value):
-        undefined = "no probabilities: calibration cannot be measured"
-        if metric.of == "score":
-            undefined = "undefined of these pairs"
-        reason = undefined if pairs else "no pairs"
-    return {
-        "value": None if reason else result.value,
-        "low": None if reason else result.low,
-        "high": None if reason else result.high,
-        "trials": pairs,
-        "enough": reason is None,
-        "reason": reason,
-    }
-
-
-def _over_groups(measured: VariantResults, point: RatesAtPoint) -> dict[str, Any]:
-    """Return how unequal the groups are, as far as it was measured."""
-    small = [
-        group
-        for group in measured.groups
-        if any(group in rates.withheld for rates in point.rates.values())
-    ]
-    values = {
-        name: measured.value(name, ALL, point.condition)
-        for _, name, _ in fairness_measures()
-        if measured.has(name, ALL, point.condition)
-    }
-    return {
-        name: {"value": value.mean, "low": value.low, "high": value.high, "not_enough": small}
-        for name, value in values.items()
+        "reason": result.withheld or None,
     }

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from faircal.evaluation.audit.label_noise import LabelNoiseRow, over_groups
+from faircal.evaluation.audit.label_noise import over_groups
 from faircal.evaluation.audit.regions import distinct
+from faircal.evaluation.classes import ClassDifference
+from faircal.evaluation.compare import REFERENCE, Comparison
 from faircal.metrics import FAIRNESS, METRICS
+from faircal.metrics.intervals.sufficient_data import PeopleByGroup
 from faircal.metrics.results import ALL, GLOBAL, Condition, ResultKey
 from faircal.report.cells import Heading, Line, Table, TableValue
-from faircal.report.findings import VariantResults, conditions, effective_people, people
-from faircal.report.store import LabelledResults, ResultsFolder
-from faircal.report.wording import metric_title, rate_text
+from faircal.report.store import LabelledResults, ResultsFolder, conditions, pair_counts
+from faircal.report.wording import is_share, method_title, metric_title, rate_text
+
+#: Measures of how unequal groups are, as in ``results.csv``, and which way each is better: of each
+#: rate, then of both.
+UNFAIRNESS = {
+    **{
+        f"{rate}_{name}": measure.better
+        for rate in ("fpr", "fnr")
+        for name, measure in FAIRNESS.items()
+        if measure.of == "rate"
+    },
+    **{name: measure.better for name, measure in FAIRNESS.items() if measure.of == "both"},
+}
+#: What probabilities cost as evidence; 1 is as good as saying nothing.
+_IN_BITS = ("cllr", "min_cllr")
+_OVER = (("mean", "Mean"), ("aad", "AAD"), ("mad", "MAD"), ("std", "STD"))
 
 
 @dataclass(frozen=True)
@@ -69,7 +85,7 @@ def mark_best(
     """Mark in each column the best of the rows `contest`, and those that print the same."""
     for column, heading in enumerate(headings):
         shown = {i: round(100 * grid[i][column].mean, 2) for i in contest}
-        known = [value for value in shown.values() if not np.isnan(value)]
+        known = [value for value in shown.values() if value == value]
         if not heading.better or len(contest) < 2 or not known:
             continue
         best = max(known) if heading.better == "higher" else min(known)
@@ -78,24 +94,19 @@ def mark_best(
                 grid[i][column] = replace(grid[i][column], best=True)
 
 
-def accuracy_table(results: LabelledResults, attribute: str) -> Table:
-    """The paper's first table: global accuracy."""
+def main_tables(store: ResultsFolder, attribute: str) -> list[Table]:
+    """Return the three tables of the paper's main text, as far as they were measured."""
+    results = store.results
     columns = [ColumnSpec("AUROC", "auroc", better="higher")]
     columns += [
         ColumnSpec(f"TPR @ {rate_text(under)} FPR", "tpr", condition=under, better="higher")
         for under in results.rates("fpr")
     ]
-    return method_table(
-        results,
-        attribute,
-        "accuracy",
-        "Accuracy",
-        "Over all pairs. Percent; higher is better.",
-        columns,
-    )
-
-
-_OVER = (("mean", "Mean"), ("aad", "AAD"), ("mad", "MAD"), ("std", "STD"))
+    caption = "Over all pairs. Percent; higher is better."
+    tables = [method_table(results, attribute, "accuracy", "Accuracy", caption, columns)]
+    if results.groups(attribute):
+        tables += [calibration_table(results, attribute), equality_table(results, attribute)]
+    return [table for table in tables if table.measured]
 
 
 def calibration_table(results: LabelledResults, attribute: str, metric: str = "ks") -> Table:
@@ -113,17 +124,17 @@ def calibration_table(results: LabelledResults, attribute: str, metric: str = "k
         f"{title} of each group: mean over groups, average (AAD) and largest (MAD) absolute "
         "deviation from it, standard deviation (STD). Percent; lower is better"
         + ("." if mean == "lower" else ", but for the mean.")
-        + results.caution(attribute, metric, [""]),
+        + _caution(results, attribute, metric, [""]),
         columns,
     )
 
 
 def equality_table(results: LabelledResults, attribute: str, metric: str = "fpr") -> Table:
     """The paper's third table: predictive equality (``fpr``), or equal opportunity (``fnr``)."""
-    upper = metric.upper()
+    upper, rates = metric.upper(), results.rates(f"global_{metric}")
     columns = [
         ColumnSpec(f"{name} @ {rate_text(under)}", f"{metric}_{key}", group=ALL, condition=under)
-        for under in results.rates(f"global_{metric}")
+        for under in rates
         for key, name in _OVER[1:]
     ]
     title = "Predictive equality" if metric == "fpr" else "Equal opportunity"
@@ -133,8 +144,7 @@ def equality_table(results: LabelledResults, attribute: str, metric: str = "fpr"
         f"equality-{metric}",
         f"{title} ({upper} deviations)",
         f"Deviation of the groups' {upper} at the threshold of a given global {upper}. "
-        "Percent; lower is better."
-        + results.caution(attribute, metric, results.rates(f"global_{metric}")),
+        "Percent; lower is better." + _caution(results, attribute, metric, rates),
         columns,
     )
 
@@ -142,8 +152,8 @@ def equality_table(results: LabelledResults, attribute: str, metric: str = "fpr"
 def fairness_table(results: LabelledResults, attribute: str, condition: str) -> Table:
     """How unequal groups are at one operating point, as standards and laboratories tell it."""
     columns = [
-        ColumnSpec(title, metric, ALL, condition, FAIRNESS[metric.removeprefix(f"{rate}_")].better)
-        for rate, metric, title in fairness_measures()
+        ColumnSpec(metric_title(metric), metric, ALL, condition, better)
+        for metric, better in UNFAIRNESS.items()
     ]
     return method_table(
         results,
@@ -152,7 +162,7 @@ def fairness_table(results: LabelledResults, attribute: str, condition: str) -> 
         f"Fairness measures at {point_name(condition)}",
         "Max − min in percent, the rest as it is. Groups are alike where ratios, FDR and the "
         "inequity rate are 1 and the others 0. Undefined: a ratio to a group without an error."
-        + results.caution(attribute, "fpr", [condition]),
+        + _caution(results, attribute, "fpr", [condition]),
         columns,
     )
 
@@ -164,15 +174,32 @@ def point_name(condition: str) -> str:
     return f"a global {Condition.of(condition).metric.upper()} of {rate_text(condition)}"
 
 
-def fairness_measures() -> list[tuple[str, str, str]]:
-    """Return rate ("" for both), name as in ``results.csv``, and title of every measure."""
-    single = [
-        (rate, f"{rate}_{name}", f"{rate.upper()} {measure.title}")
-        for rate in ("fpr", "fnr")
-        for name, measure in FAIRNESS.items()
-        if measure.of == "rate"
+def _caution(
+    results: LabelledResults, attribute: str, metric: str, conditions: Sequence[str]
+) -> str:
+    """Say which groups count in numbers over groups, but have not enough data themselves."""
+    groups, where = results.groups(attribute), results.variants[0]
+    small = {}
+    for under in conditions:
+        small[under] = [
+            group
+            for group in groups
+            if any(
+                results.value(ResultKey(feature, *where, attribute, group, under, metric)).says
+                for feature in results.features
+            )
+        ]
+    front = " Part of it, but with not enough data to be told alone: "
+    if not any(small.values()):
+        return ""
+    if len({tuple(names) for names in small.values()}) == 1:
+        return f"{front}{', '.join(small[conditions[0]])}."
+    by_rate = [
+        f"at {rate_text(condition)} " + ("each group" if names == groups else ", ".join(names))
+        for condition, names in small.items()
+        if names
     ]
-    return single + [("", n, m.title) for n, m in FAIRNESS.items() if m.of == "both"]
+    return f"{front}{'; '.join(by_rate)}."
 
 
 def group_table(
@@ -200,43 +227,81 @@ def group_table(
     )
 
 
-#: What probabilities cost as evidence; 1 is as good as saying nothing.
-_IN_BITS = ("cllr", "min_cllr")
-
-
-def main_tables(results: LabelledResults, attribute: str) -> list[Table]:
-    """The three tables of the paper's main text, as far as they were measured."""
-    tables = [accuracy_table(results, attribute)]
+def further_tables(store: ResultsFolder, attribute: str) -> list[Table]:
+    """Return what the report shows besides; of an audit also who is in it, and its regions."""
+    results = store.results
+    every = conditions(results, attribute) if results.groups(attribute) else []
+    tables = []
+    if store.kind == "audit":
+        tables.append(people_table(store, attribute))
+        if results.groups(attribute):
+            tables += [group_table(results, attribute, "fnr", point) for point in every]
+            tables += [group_table(results, attribute, metric) for metric in _IN_BITS]
+        tables += [label_noise_table(store), region_table(store)]
     if results.groups(attribute):
-        tables += [calibration_table(results, attribute), equality_table(results, attribute)]
+        points = [point for point in every if not point.startswith("global_fnr")]
+        tables.append(equality_table(results, attribute, "fnr"))
+        over = [m.name for m in METRICS.values() if m.deviations and m.name != "ks"]
+        tables += [calibration_table(results, attribute, metric) for metric in over]
+        headlines = [m.name for m in METRICS.values() if m.headline]
+        tables += [group_table(results, attribute, metric) for metric in headlines]
+        tables += [group_table(results, attribute, "fpr", point) for point in points]
+        # Twenty measures a method: of a benchmark only where it is strictest, else everywhere.
+        shown = points if len(results.variants) == 1 else points[-1:]
+        tables += [fairness_table(results, attribute, point) for point in shown]
     return [table for table in tables if table.measured]
 
 
-def further_tables(results: LabelledResults, attribute: str) -> list[Table]:
-    """What the report shows besides the main tables."""
-    if not results.groups(attribute):
+def difference_value(row: Comparison | ClassDifference, verdict: str) -> TableValue:
+    """Return a difference between methods as a cell: bold where better, a star where worse."""
+    return TableValue(
+        row.difference,
+        best=verdict == "better",
+        worse=verdict == "worse",
+        low=row.low,
+        high=row.high,
+        unit=100.0 if is_share(row.metric) else 1.0,
+        digits=2 if is_share(row.metric) else 4,
+    )
+
+
+def difference_tables(store: ResultsFolder, attribute: str) -> list[Table]:
+    """Return the table of differences to Baseline; none without replicates or other methods."""
+    comparisons = store.compared(attribute)
+    if not comparisons:
         return []
-    tables = [equality_table(results, attribute, "fnr")]
-    further = [m.name for m in METRICS.values() if m.deviations and m.name != "ks"]
-    tables += [calibration_table(results, attribute, metric) for metric in further]
-    points = [c for c in conditions(results, attribute) if not c.startswith("global_fnr")]
-    tables += [group_table(results, attribute, m.name) for m in METRICS.values() if m.headline]
-    tables += [group_table(results, attribute, "fpr", point) for point in points]
-    # Twenty measures a method: of a benchmark only where it is strictest, of an audit everywhere.
-    shown = points if len(results.variants) == 1 else points[-1:]
-    tables += [fairness_table(results, attribute, point) for point in shown]
-    return [table for table in tables if table.measured]
-
-
-def audit_tables(store: ResultsFolder, results: LabelledResults, attribute: str) -> list[Table]:
-    """What the report of an audit shows besides: of one set of scores, and of who is in them."""
-    tables = [people_table(store, attribute)]
-    if results.groups(attribute):
-        every = conditions(results, attribute)
-        tables += [group_table(results, attribute, "fnr", point) for point in every]
-        tables += [group_table(results, attribute, metric) for metric in _IN_BITS]
-    tables += [label_noise_table(store), region_table(store)]
-    return [table for table in tables if table.measured]
+    columns = list(dict.fromkeys((c.feature, c.group, c.condition, c.metric) for c in comparisons))
+    headings = tuple(
+        Heading(
+            feature,
+            metric_title(metric, condition) + (" (all pairs)" if group == GLOBAL else ""),
+            "",
+        )
+        for feature, group, condition, metric in columns
+    )
+    cells = {
+        (each.method_b, each.feature, each.group, each.condition, each.metric): difference_value(
+            each, each.verdict
+        )
+        if each.reportable
+        else TableValue(math.nan, says=each.verdict)
+        for each in comparisons
+    }
+    lines = tuple(
+        Line(
+            method_title(name),
+            tuple(cells.get((name, *column), TableValue(math.nan)) for column in columns),
+            variant.yardstick,
+        )
+        for name, variant in store.main_variants.items()
+        if name != REFERENCE
+    )
+    caption = (
+        "Value of each method less that of Baseline, on the same people, in points of percent (NLL "
+        "as it is). Bold: better, and told apart from none after correction for all "
+        f"{comparisons[0].family:.0f} comparisons (Holm); a star: worse, and told apart."
+    )
+    return [Table("differences", "Difference to Baseline", caption, headings, lines)]
 
 
 def _plain_table(key: str, title: str, caption: str, names: list[str], lines: list[Line]) -> Table:
@@ -244,21 +309,22 @@ def _plain_table(key: str, title: str, caption: str, names: list[str], lines: li
     return Table(key, title, caption, headings, tuple(lines), spreads=False, stub="")
 
 
-def _count(n: float | None) -> TableValue:
-    return TableValue(np.nan if n is None else float(n), unit=1, digits=0)
-
-
 def people_table(store: ResultsFolder, attribute: str) -> Table:
     """People and pairs of each group, which are the same for all features."""
-    of = VariantResults(store, attribute, store.results.features[0], store.results.variants[0])
-    counted = people(store, attribute)
-    same, strangers = (effective_people(store, attribute, metric) for metric in ("fnr", "fpr"))
+    pairs = pair_counts(store, attribute, store.results.features[0])
+    people = PeopleByGroup.of(store.run, attribute)
     lines = []
-    for group in (GLOBAL, *of.groups):
-        genuine, imposter = of.counts(group) or (None, None)
-        values = [counted.get(group), imposter, strangers.get(group), genuine, same.get(group)]
+    for group in (GLOBAL, *store.results.groups(attribute)):
+        genuine, imposter = pairs.get(group, (math.nan, math.nan))
+        values = (
+            people.people.get(group, math.nan),
+            imposter,
+            people.effective["fpr"].get(group, math.nan),
+            genuine,
+            people.effective["fnr"].get(group, math.nan),
+        )
         name = "All pairs" if group == GLOBAL else group
-        lines.append(Line(name, tuple(map(_count, values))))
+        lines.append(Line(name, tuple(TableValue(float(n), unit=1, digits=0) for n in values)))
     return _plain_table(
         "population",
         "People and pairs",
@@ -276,15 +342,16 @@ def people_table(store: ResultsFolder, attribute: str) -> Table:
 
 def label_noise_table(store: ResultsFolder) -> Table:
     """How far gaps move when labels of groups are wrong."""
-    lines = []
+    several, lines = len(store.results.features) > 1, []
     for row in over_groups(store.label_noise):
         drawn = TableValue(row.median, low=row.low, high=row.high)
-        back = TableValue(np.nan, says="not known")
+        back = TableValue(math.nan, says="not known")
         if row.reliable:
             said = row.taken_back(lambda value: TableValue(value).text)
             back = TableValue(row.corrected, says=said if " to " in said else "")
         name = f"{row.name} at {point_name(row.condition)}" if row.of_rate else row.name
-        lines.append(Line(name, (TableValue(row.value), drawn, back), block=_block(store, row)))
+        block = row.feature if several else ""
+        lines.append(Line(name, (TableValue(row.value), drawn, back), block=block))
     share = 100 * store.label_noise[0].noise if lines else 0.0
     names = ["As labelled", f"With {share:g} % wrong", f"If {share:g} % are wrong already"]
     caption = (
@@ -301,13 +368,13 @@ def region_table(store: ResultsFolder) -> Table:
         Line(
             row.region,
             (
-                _count(row.people),
-                _count(row.imposters),
+                TableValue(row.people, unit=1, digits=0),
+                TableValue(row.imposters, unit=1, digits=0),
                 TableValue(row.fpr, low=row.low, high=row.high),
                 TableValue(row.rest_fpr),
                 TableValue(row.gap, low=row.gap_low, high=row.gap_high),
                 TableValue(row.rest_gap),
-                TableValue(np.nan, says=row.composition or "–"),
+                TableValue(math.nan, says=row.composition or "–"),
             ),
         )
         for row in distinct(store.regions)
@@ -318,7 +385,3 @@ def region_table(store: ResultsFolder) -> Table:
         "that did not make a region shows it, with control of false discoveries. Percent."
     )
     return _plain_table("regions", "Regions that are worse", caption, names, lines)
-
-
-def _block(store: ResultsFolder, row: LabelNoiseRow) -> str:
-    return row.feature if len(store.results.features) > 1 else ""

@@ -8,22 +8,21 @@ from collections.abc import Callable, Iterable
 from faircal.evaluation.classes.methods import CLASS_METHODS
 from faircal.methods import METHODS
 from faircal.metrics import CLASS_METRICS, DEVIATIONS, FAIRNESS, METRICS
-from faircal.metrics.results import GLOBAL, Condition
-from faircal.report.cells import TableValue
+from faircal.metrics.results import GLOBAL, Condition, Result
 
 #: What is no share of anything: ratios, indices, costs.
 _PLAIN = ("max_min", "max_geomean", "gini", "fdr", "ir", "garbe", "cllr", "min_cllr", "nll")
 
 
-def unit_of(metric: str) -> float:
-    """Return what a value is multiplied with to be printed: 100, or 1 where it is no share.
+def is_share(metric: str) -> bool:
+    """Whether a metric is a share, printed in percent; ratios, bits and losses are not.
 
     Examples
     --------
-    >>> unit_of("fpr_gap"), unit_of("fpr_max_min"), unit_of("cllr"), unit_of("nll_mad")
-    (100.0, 1.0, 1.0, 1.0)
+    >>> is_share("fpr_gap"), is_share("fpr_max_min"), is_share("cllr"), is_share("nll_mad")
+    (True, False, False, False)
     """
-    return 1.0 if metric.endswith(_PLAIN) or metric.startswith("nll_") else 100.0
+    return not metric.endswith(_PLAIN) and not metric.startswith("nll_")
 
 
 def digits_of(metric: str) -> int:
@@ -83,7 +82,14 @@ def percent(value: float) -> str:
     >>> [percent(value) for value in (0, 0.00012, 0.0012, 0.034, 0.1431, 0.9993, 1)]
     ['0 %', '0.012 %', '0.12 %', '3.4 %', '14.3 %', '99.93 %', '100 %']
     """
-    return f"{_hundredfold(value)} %"
+    hundredfold = 100 * value
+    near = min(abs(hundredfold), abs(100 - hundredfold))
+    if near < 1e-9:
+        return f"{hundredfold:.0f} %"
+    if round(near, 2) >= 1:
+        return f"{hundredfold:.1f} %"
+    # Two digits that count below 1 %; above 99 %, one of what is missing.
+    return f"{hundredfold:.{(hundredfold < 50) - math.floor(math.log10(near))}f} %"
 
 
 def percentage_points(value: float) -> str:
@@ -94,34 +100,23 @@ def percentage_points(value: float) -> str:
     >>> percentage_points(0.0155), percentage_points(0.004)
     ('1.6 points', '0.40 points')
     """
-    return f"{_hundredfold(value)} points"
+    return f"{percent(value).removesuffix(' %')} points"
 
 
-def ranged(value: TableValue, text: Callable[[float], str] = percent) -> str:
+def ranged(result: Result, text: Callable[[float], str] = percent) -> str:
     """Print a value with its interval, where it has one.
 
     Examples
     --------
-    >>> ranged(TableValue(0.04, low=0.023, high=0.056)), ranged(TableValue(0.04))
+    >>> ranged(Result(value=0.04, low=0.023, high=0.056)), ranged(Result(value=0.04))
     ('4.0 % (2.3 % to 5.6 %)', '4.0 %')
-    >>> ranged(TableValue(0.016, low=0.01, high=0.02), percentage_points)
+    >>> ranged(Result(value=0.016, low=0.01, high=0.02), percentage_points)
     '1.6 points (1.0 to 2.0)'
     """
-    if math.isnan(value.low) or math.isnan(value.high):
-        return text(value.mean)
-    low, high = (text(end).removesuffix(" points") for end in (value.low, value.high))
-    return f"{text(value.mean)} ({low} to {high})"
-
-
-def _hundredfold(value: float) -> str:
-    hundredfold = 100 * value
-    near = min(abs(hundredfold), abs(100 - hundredfold))
-    if near < 1e-9:
-        return f"{hundredfold:.0f}"
-    if round(near, 2) >= 1:
-        return f"{hundredfold:.1f}"
-    # Two digits that count below 1 %; above 99 %, one of what is missing.
-    return f"{hundredfold:.{(hundredfold < 50) - math.floor(math.log10(near))}f}"
+    if math.isnan(result.low) or math.isnan(result.high):
+        return text(result.value)
+    low, high = (text(end).removesuffix(" points") for end in (result.low, result.high))
+    return f"{text(result.value)} ({low} to {high})"
 
 
 def times(ratio: float, down: bool = False) -> str:
@@ -202,7 +197,12 @@ def metric_title(metric: str, condition: str = "", by: str = "") -> str:
     >>> metric_title("fpr_max_geomean"), metric_title("ir"), metric_title("min_cllr")
     ('FPR max / geometric mean', 'Inequity rate', 'Min. Cllr')
     """
-    return _titled(metric) + by + _at(condition)
+    title = _titled(metric) + by
+    if not condition:
+        return title
+    under = Condition.of(condition)
+    everyone = "global " if under.kind.startswith("global_") else ""
+    return f"{title} at {rate_text(condition)} {everyone}{under.metric.upper()}"
 
 
 def _titled(metric: str) -> str:
@@ -220,12 +220,3 @@ def _titled(metric: str) -> str:
     if over in FAIRNESS:
         return f"{title} {FAIRNESS[over].title}"
     return f"{title} {'mean' if over == 'mean' else over.upper()}" if over else title
-
-
-def _at(condition: str) -> str:
-    """Return a condition in words, ``global_fpr=0.01`` → `` at 1 % global FPR``."""
-    if not condition:
-        return ""
-    under = Condition.of(condition)
-    everyone = "global " if under.kind.startswith("global_") else ""
-    return f" at {rate_text(condition)} {everyone}{under.metric.upper()}"

@@ -1,6 +1,6 @@
 """A report's findings in plain sentences: for people who decide, not for people who measure.
 
-The sentences are in ``summary.txt``; here is gathered what stands in them.
+The sentences are in ``summary.txt`` and ``changes.txt``; here is gathered what stands in them.
 """
 
 from __future__ import annotations
@@ -8,25 +8,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from faircal.evaluation.compare import REFERENCE
+import numpy as np
+
+from faircal.evaluation.compare import REFERENCE, Comparison
+from faircal.methods import METHODS
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, TRIALS, DataNeeded
-from faircal.metrics.results import GLOBAL, Condition, Result, ResultKey
-from faircal.report.cells import TableValue
-from faircal.report.changes import changes
-from faircal.report.findings import (
+from faircal.metrics.intervals.sufficient_data import (
+    NOT_ENOUGH,
+    TRIALS,
+    DataNeeded,
+    PeopleByGroup,
+)
+from faircal.metrics.results import ALL, GLOBAL, Condition, Result
+from faircal.report.rendering import sentences
+from faircal.report.store import (
     RatesAtPoint,
+    ResultsFolder,
+    Variant,
     VariantResults,
     caution,
-    effective_people,
     main_condition,
-    people,
 )
-from faircal.report.rendering import sentences
-from faircal.report.store import ResultsFolder, Variant
-from faircal.report.wording import listing, percent, ranged, rate_text, times
+from faircal.report.wording import listing, percent, percentage_points, ranged, rate_text, times
+
+#: The method that is always spoken of.
+OURS = "faircal"
 
 
 @dataclass(frozen=True)
@@ -67,28 +75,25 @@ def summary(store: ResultsFolder, attribute: str) -> Summary:
     variant = next(iter(store.main_variants.values()))
     condition = main_condition(store.results, attribute)
     points = [
-        VariantResults(store, attribute, feature, variant).point(condition).whole_errors()
+        VariantResults(store, attribute, feature, variant).point(condition, whole_errors=True)
         for feature in store.results.features
         if condition is not None
     ]
-    settings = store.run.get("settings", {})
-    common = {
+    audit, settings = store.kind == "audit", store.run.get("settings", {})
+    given = {
         "store": store,
+        "attribute": attribute,
+        "variant": variant,
+        "reference": REFERENCE,
+        "not_enough": NOT_ENOUGH,
+        "trials_of": TRIALS,
         "points": points,
-        "audit": store.kind == "audit",
+        "audit": audit,
         "settings": settings,
         "calibrated_on_others": settings.get("threshold_on") == "calibration",
+        "calibration": list(_calibration(store, variant, points)) if audit else [],
+        **_reliability(store, attribute, points),
     }
-    return Summary(
-        _said("who", common | _who(store, variant, points)),
-        _said("sure", common | _sure(store, attribute, points)),
-        changes(store, attribute, condition) if store.kind != "audit" else [],
-        _said("limits", common | _limits(store, attribute, points)),
-    )
-
-
-def _said(section: str, values: Mapping[str, Any]) -> list[str]:
-    """Return the sentences of a section."""
     filters: dict[str, Callable[..., Any]] = {
         "isfinite": math.isfinite,
         "listing": listing,
@@ -98,34 +103,26 @@ def _said(section: str, values: Mapping[str, Any]) -> list[str]:
         "shortages": _shortages,
         "times": times,
     }
-    return sentences("summary.txt", filters, section=section, trials_of=TRIALS, **values)
-
-
-def _who(
-    store: ResultsFolder, variant: Variant, points: Sequence[RatesAtPoint]
-) -> dict[str, object]:
-    return {
-        "variant": variant,
-        "reference": REFERENCE,
-        "not_enough": NOT_ENOUGH,
-        "calibration": list(_calibration(store, variant, points)) if store.kind == "audit" else [],
-    }
+    who, sure, limits = (
+        sentences("summary.txt", filters, section=section, **given)
+        for section in ("who", "sure", "limits")
+    )
+    return Summary(who, sure, [] if audit else changes(store, attribute, condition), limits)
 
 
 def _calibration(
     store: ResultsFolder, variant: Variant, points: Sequence[RatesAtPoint]
-) -> Iterator[tuple[str, tuple[str, TableValue], tuple[str, TableValue]]]:
+) -> Iterator[tuple[str, tuple[str, Result], tuple[str, Result]]]:
     """Give, of each feature, the groups whose probabilities are furthest off, and least."""
     attribute = store.results.attributes[0]
     for point in points:
-        errors = {}
-        for group in store.results.groups(attribute):
-            key = ResultKey(point.feature, *variant, attribute, group, "", "ks")
-            value = store.reportable.value(key)
-            if not math.isnan(value.mean):
-                errors[group] = value
-        if len(errors) > 1:
-            ranked = sorted(errors.items(), key=lambda error: error[1].mean)
+        of = VariantResults(store, attribute, point.feature, variant)
+        errors = {group: of.result("ks", group) for group in store.results.groups(attribute)}
+        ranked = sorted(
+            (error for error in errors.items() if error[1].reportable),
+            key=lambda error: error[1].value,
+        )
+        if len(ranked) > 1:
             yield point.feature, ranked[-1], ranked[0]
 
 
@@ -136,41 +133,32 @@ def _shortages(withheld: Mapping[str, Result]) -> Iterable[str]:
         yield f"{group} ({what})"
 
 
-def _sure(
+def _reliability(
     store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]
-) -> dict[str, object]:
+) -> dict[str, Any]:
+    """Return how many people and pairs are behind the rates, and what cannot be told for that."""
     rates = [rates for point in points for rates in point.rates.values()]
-    names = list(points[0].rates["fpr"].groups) if points else []
-    counted, effective = people(store, attribute), effective_people(store, attribute)
+    groups = store.results.groups(attribute)
+    people = PeopleByGroup.of(store.run, attribute)
+    smallest, fewest = (
+        min(
+            ((group, counts[group]) for group in groups if points and group in counts),
+            key=lambda each: each[1],
+            default=None,
+        )
+        for counts in (people.people, people.effective["fpr"])
+    )
+    warnings = {group: caution(store, attribute, group) for group in groups}
     return {
-        "uncounted": any(each.overall.trials is None for each in rates),
         "bounded": any(not math.isnan(each.overall.low) for each in rates),
         "level": LEVEL,
         "kind": str(store.run.get("interval_kind", "")),
         "compared": max((len(r.reportable) for r in rates if r.worst is not None), default=0),
-        "people": counted.get(GLOBAL),
-        "smallest": _least(names, counted),
-        "fewest": _least(names, effective),
+        "people": people.people.get(GLOBAL),
+        "smallest": smallest,
+        "fewest": fewest,
         "least_people": DataNeeded.of("fpr", 0.01).people,
-    }
-
-
-def _least(names: Sequence[str], counts: Mapping[str, float]) -> tuple[str, float] | None:
-    """Return the group with the lowest count, of those that have one."""
-    there = [(name, counts[name]) for name in names if name in counts]
-    return min(there, key=lambda each: each[1], default=None)
-
-
-def _limits(
-    store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]
-) -> dict[str, object]:
-    withheld = (
-        group for point in points for rates in point.rates.values() for group in rates.withheld
-    )
-    warnings = {g: caution(store, attribute, g) for g in store.results.groups(attribute)}
-    return {
-        "attribute": attribute,
-        "withheld": list(dict.fromkeys(withheld)),
+        "withheld": list(dict.fromkeys(group for each in rates for group in each.withheld)),
         "cautions": {group: words for group, words in warnings.items() if words},
         "shares": store.run.get("groups", {}).get(attribute, {}),
         "probabilities": any(row.metric == "ks" for row in store.results.rows),
@@ -199,3 +187,142 @@ def _tied(
         below = float(overall.fpr[overall.fpr > wanted].min(initial=1.0))
         if below - above > wanted / 2 and (below - above) * overall.n_imposter >= 3:
             yield wanted, above, below
+
+
+class MethodChanges(NamedTuple):
+    """What a method changes, each in words, empty where it can't be told; `small` says why."""
+
+    title: str
+    label: str
+    small: list[str]
+    recognised: str
+    ranking: str
+    gap: str
+    error: str
+
+
+def changes(store: ResultsFolder, attribute: str, condition: str | None) -> list[str]:
+    """Say what methods change in accuracy, calibration error and gap between groups.
+
+    Speaks of the method without group labels that leaves the smallest gap, of FairCal, of methods
+    that are the user's own, and of the yardstick; nothing where there is no Baseline to compare
+    with. The sentences are in ``changes.txt``.
+    """
+    methods, features = store.main_variants, store.results.features
+    if REFERENCE not in methods or len(methods) < 2 or condition is None:
+        return []
+    free = [name for name in methods if name != REFERENCE and _without_labels(name)]
+    reference = VariantResults(store, attribute, features[0], methods[REFERENCE])
+    by_chance = reference.result("fpr_mad_by_chance", ALL, condition).value
+    if not store.results.groups(attribute) or _too_small(reference, condition):
+        by_chance = math.nan
+    return sentences(
+        "changes.txt",
+        {"listing": listing, "rate": rate_text},
+        features=[
+            (feature, *_spoken_of(store, attribute, feature, condition, free))
+            for feature in features
+        ],
+        condition=condition,
+        unlabelled=not free,
+        ours=METHODS[OURS].title,
+        left_out=store.run.get("left_out", {}).get(OURS),
+        by_chance="" if math.isnan(by_chance) else percentage_points(by_chance),
+    )
+
+
+def _without_labels(name: str) -> bool:
+    """Whether a method needs no groups, neither to be fitted nor to be used."""
+    if name not in METHODS:
+        return False
+    needs = METHODS[name].needs
+    return not (needs.groups_to_fit or needs.groups_to_apply)
+
+
+def _spoken_of(
+    store: ResultsFolder, attribute: str, feature: str, condition: str, free: list[str]
+) -> tuple[list[MethodChanges], list[MethodChanges], list[MethodChanges]]:
+    """Return the changes of the methods to speak of: of those that are `free`, own, yardsticks.
+
+    Of the free ones, which need no group labels: the smallest gap, and FairCal.
+    """
+    measured = {
+        name: VariantResults(store, attribute, feature, variant)
+        for name, variant in store.main_variants.items()
+    }
+    gaps = {name: measured[name].result("fpr_mad", ALL, condition).value for name in free}
+    known = {name: gap for name, gap in gaps.items() if not math.isnan(gap)}
+    best = [min(known, key=known.__getitem__)] if known else free[:1]
+    chosen = dict.fromkeys([*best, *(name for name in free if name == OURS)])
+    yardsticks = [name for name, one in measured.items() if one.variant.yardstick]
+    own = [
+        name
+        for name in measured
+        if not (name in METHODS and METHODS[name].__module__.startswith("faircal."))
+        and name not in {*chosen, *yardsticks}
+    ]
+    compared = {
+        (each.method_b, each.group, each.condition, each.metric): each
+        for each in store.compared(attribute)
+        if each.feature == feature
+    }
+    first, second, third = (
+        [_changes_of(measured[name], measured[REFERENCE], condition, compared) for name in names]
+        for names in (chosen, own, yardsticks)
+    )
+    return first, second, third
+
+
+def _changes_of(
+    one: VariantResults,
+    reference: VariantResults,
+    condition: str,
+    compared: Mapping[tuple[str, str, str, str], Comparison],
+) -> MethodChanges:
+    """Put in words what becomes of accuracy, of the gap between groups, and of calibration."""
+    results, variant = one.store.results, one.variant
+    small = _too_small(one if variant.yardstick else reference, condition)
+    said: list[str] = []
+    for metric, group, under, text in (
+        ("tpr", GLOBAL, condition.removeprefix("global_"), percent),
+        ("auroc", GLOBAL, "", percent),
+        ("fpr_mad", ALL, condition, percentage_points),
+        ("ks_mean", ALL, "", percent),
+    ):
+        now, before = (of.result(metric, group, under) for of in (one, reference))
+        if math.isnan(now.value) or math.isnan(before.value) or (small and group == ALL):
+            said.append("")
+        elif text(now.value) == text(before.value):
+            said.append(f"{ranged(now, text)}, as with Baseline")
+        else:
+            way = "up" if now.value > before.value else "down"
+            spread = float(np.nanmax([results.spread(now.key), results.spread(before.key), 0.0]))
+            doubt = _doubt(now, before, spread, compared.get((variant.method, *now.what)))
+            said.append(
+                f"{ranged(now, text)}, {way} from {ranged(before, text)} with Baseline{doubt}"
+            )
+    title = results.label(variant).partition(", ")[0]
+    return MethodChanges(title, results.label(variant, in_sentence=True), small, *said)
+
+
+def _doubt(now: Result, before: Result, spread: float, compared: Comparison | None) -> str:
+    """Say where a change may be none: on the same people, by intervals, or by the folds."""
+    if compared is not None:
+        apart = compared.verdict in ("better", "worse")
+        return "" if apart else " (on the same people, a change that chance could have made)"
+    if not any(map(math.isnan, (now.low, now.high, before.low, before.high))):
+        overlap = now.low <= before.high and before.low <= now.high
+        return "; the intervals overlap" if overlap else ""
+    if abs(now.value - before.value) < spread:
+        return f" (a change smaller than the spread over folds, {percentage_points(spread)})"
+    return ""
+
+
+def _too_small(measured: VariantResults, condition: str) -> list[str]:
+    """Return the groups too small for a number over groups to be told."""
+    rates = measured.point(condition).rates["fpr"]
+    return [
+        group
+        for group in rates.groups
+        if group in rates.withheld or measured.result("ks", group).withheld
+    ]

@@ -8,8 +8,9 @@ import pytest
 import faircal
 from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.compare import ComparedRun
-from faircal.report.findings import VariantResults, caution, effective_people, people
-from faircal.report.store import ResultsFolder
+from faircal.metrics.intervals.sufficient_data import PeopleByGroup
+from faircal.metrics.results import read_run
+from faircal.report.store import ResultsFolder, VariantResults, caution
 
 N, EACH = 60, 3
 
@@ -46,13 +47,14 @@ def folder(tmp_path_factory):
 
 
 def test_people_of_groups_with_the_same_name_are_told_apart(folder):
-    store = ResultsFolder.read(folder)
-    assert people(store, "glasses") == {"global": 60, "yes": 48, "no": 12}
-    assert people(store, "beard") == {"global": 60, "yes": 12, "no": 48}
-    assert store.run["people"] == people(store, "glasses")  # of the first, as audits have it
+    run = read_run(folder)
+    glasses, beard = (PeopleByGroup.of(run, attribute) for attribute in ("glasses", "beard"))
+    assert glasses.people == {"global": 60, "yes": 48, "no": 12}
+    assert beard.people == {"global": 60, "yes": 12, "no": 48}
+    assert run["people"] == glasses.people  # of the first, as audits have it
     for metric in ("fpr", "fnr"):
-        assert effective_people(store, "glasses", metric)["yes"] > 40
-        assert effective_people(store, "beard", metric)["yes"] <= 12
+        assert glasses.effective[metric]["yes"] > 40
+        assert beard.effective[metric]["yes"] <= 12
 
 
 def test_who_has_too_few_depends_on_the_attribute(folder):

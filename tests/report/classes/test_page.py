@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from faircal.report import ResultsFolder, make_report, write_report
-from faircal.report.subject import FACES, subject_of
+from faircal.report.writing import FACES, subject_of
 from tests.report.classes.conftest import measured
 
 WORDS = re.compile(

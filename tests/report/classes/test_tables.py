@@ -154,7 +154,7 @@ def test_a_long_name_is_broken_and_no_number(store):
 def test_classes_stand_below_each_other(store):
     (table,) = [t for t in further_class_tables(store, "place") if t.key == "classes"]
     assert [line.label for line in table.lines] == ["cat", "dog", "owl"]
-    assert [block for block, _ in table.parts()] == ["KS", "ECE"]
+    assert [block for block, _ in table.parts] == ["KS", "ECE"]
     (found,) = [
         row.value
         for row in store.results.rows

@@ -127,7 +127,7 @@ class TestGroupRates:
         store = ResultsFolder(Path(), LabelledResults(sure), {}, Curves([]), [], [])
         chosen = [Variant("baseline", "beta", "")]
         at = ("f", "sex", "fpr", "global_fpr=0.01")
-        figure = GroupRateDots(store.reportable, *at, variants=chosen)
+        figure = GroupRateDots(store.results, *at, variants=chosen)
         assert figure.table.to_pylist()[0]["low"] == 0.01
         assert figure.table.to_pylist()[0]["high"] == 0.05
         assert "95 % intervals" in figure.caption

@@ -162,7 +162,7 @@ def test_a_feature_that_the_paper_lacks_has_no_published_number(make_store):
     store = make_store("rfw", extra=[row._replace(feature="dlib") for row in rows])
     made = reproduction(store)
     table = made.tables[1]
-    blocks = [block for block, _ in table.parts()]
+    blocks = [block for block, _ in table.parts]
     assert blocks == ["FaceNet (VGGFace2)", "FaceNet (Webface)", "dlib"]
     assert all(math.isnan(line.values[-1].published) for line in table.lines)
     assert "The paper has no numbers of dlib on RFW." in made.notes

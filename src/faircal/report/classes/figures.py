@@ -30,11 +30,11 @@ from faircal.report.figures.style import percent_axis
 from faircal.report.store import ResultsFolder, Variant
 from faircal.report.wording import (
     better_way,
+    is_share,
     left_out,
     listing,
     metric_title,
     rounded,
-    unit_of,
 )
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _figures(results: ClassResults) -> Iterator[Anything]:
     of = results.attribute if several else ""
     for reference in results.references[-1:]:  # the strongest of those that were run
         metrics = [*COMPARED, *(COMPARED_OVER if results.groups else ())]
-        shares = [each for each in metrics if unit_of(each[0]) > 1]
+        shares = [each for each in metrics if is_share(each[0])]
         costs = [each for each in metrics if each not in shares]
         yield from panels(
             [ChangeDots(results, reference, some) for some in (shares, costs)],
@@ -79,7 +79,7 @@ def _figures(results: ClassResults) -> Iterator[Anything]:
         )
     feature = results.store.results.features[0]
     for metric in _SHOWN:
-        where = results.store.reportable, feature, results.attribute, metric
+        where = results.store.results, feature, results.attribute, metric
         drawn = results.worst(metric, _MOST_DOTS)
         only = tuple(group for group in results.reportable if group in drawn)
         yield GroupDots(*where, only=only, key=slug("groups", metric, of))
@@ -108,7 +108,7 @@ def _diagrams(
 
 def printed(metric: str, value: float) -> str:
     """Print a value in a caption: a share in percent, a cost as it is."""
-    text = rounded(value) if unit_of(metric) > 1 else f"{value:.3g}"
+    text = rounded(value) if is_share(metric) else f"{value:.3g}"
     return text.replace("-", "−")
 
 
@@ -164,7 +164,7 @@ class GroupDots(GroupRateDots):
 
     def _draw(self, ax: Axes) -> None:
         DotPlot._draw(self, ax)
-        share = unit_of(self.metric) > 1
+        share = is_share(self.metric)
         ax.set_xlabel(f"{metric_title(self.metric)}{' (%)' * share}")
         if share:
             percent_axis(ax.xaxis)
@@ -198,11 +198,11 @@ class ChangeDots(DifferencePlot):
     def dots(self) -> list[Dot]:
         """The changes that are known, by metric."""
         return [
-            Dot(title, metric_title(metric), value.mean, value.low, value.high, change.verdict)
+            Dot(title, metric_title(metric), of.difference, of.low, of.high, change.verdict)
             for metric, group in self.metrics
             for title, variant in self.results.methods.items()
             if (change := self.results.change(metric, variant, self.reference, group))
-            and (value := change.value)
+            and (of := change.difference)
         ]
 
     @property
@@ -225,7 +225,7 @@ class ChangeDots(DifferencePlot):
 
     def _draw(self, ax: Axes) -> None:
         super()._draw(ax)
-        share = unit_of(self.metrics[0][0]) > 1
+        share = is_share(self.metrics[0][0])
         ax.set_xlabel(f"difference{' (percentage points)' * share}")
         if share:
             percent_axis(ax.xaxis)

@@ -15,8 +15,8 @@ from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 from faircal.metrics.results import ALL, GLOBAL, Result
 from faircal.report.cells import Heading, Line, Table, TableValue
 from faircal.report.store import ResultsFolder, Variant
-from faircal.report.tables import ColumnSpec, mark_best, method_table
-from faircal.report.wording import better_way, digits_of, listing, metric_title, unit_of
+from faircal.report.tables import ColumnSpec, difference_value, mark_best, method_table
+from faircal.report.wording import better_way, is_share, listing, metric_title
 
 Verdict = Literal["better", "worse", "no clear difference"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -45,8 +45,7 @@ COMPARED_OVER = tuple(
 class Change(NamedTuple):
     """By how much a method differs from another on the same rows, and what that comes to."""
 
-    metric: str
-    value: TableValue
+    difference: ClassDifference
     verdict: Verdict
 
     @property
@@ -153,7 +152,7 @@ class ClassResults:
         self, metric: str, variant: Variant | None = None, group: str = GLOBAL, condition: str = ""
     ) -> TableValue:
         """Return a value with its interval; NaN that `says` why where data is not enough."""
-        return self.store.reportable.value(self.result(metric, variant, group, condition).key)
+        return self.store.results.value(self.result(metric, variant, group, condition).key)
 
     @cached_property
     def _differences(self) -> dict[tuple[str, ...], ClassDifference]:
@@ -181,16 +180,7 @@ class ClassResults:
         verdict: Verdict = "no clear difference"
         if row.low > 0 or row.high < 0:
             verdict = "better" if (row.low > 0) == (better_way(metric) == "higher") else "worse"
-        value = TableValue(
-            row.difference,
-            low=row.low,
-            high=row.high,
-            best=verdict == "better",
-            worse=verdict == "worse",
-            unit=unit_of(metric),
-            digits=digits_of(metric),
-        )
-        return Change(metric, value, verdict)
+        return Change(row, verdict)
 
     def sources(self, attribute: str | None = None) -> dict[str, ScoreSource]:
         """Return whose confidence was counted, by method; of `CLASS`, every class's probability."""
@@ -233,7 +223,7 @@ def _kept(tables: Sequence[Table], store: ResultsFolder) -> list[Table]:
 def _overall(results: ClassResults) -> Table:
     columns = [ColumnSpec(metric_title(m), m, better=better_way(m)) for m in results.metrics]
     caption = "Over all rows. Percent; NLL as it is. Accuracy: higher is better; the others: lower."
-    reportable = results.store.reportable
+    reportable = results.store.results
     return method_table(reportable, results.attribute, "overall", "All rows", caption, columns)
 
 
@@ -251,7 +241,7 @@ def _over_groups(results: ClassResults) -> Table:
         caption += (
             f" Part of it, but with not enough data to be told alone: {listing(results.small)}."
         )
-    reportable = results.store.reportable
+    reportable = results.store.results
     made = method_table(reportable, results.attribute, "groups", "Over groups", caption, columns)
     blocks = [metric_title(metric) for _, metric, _ in names]
     headings = zip(made.headings, blocks, strict=True)
@@ -291,7 +281,7 @@ def _difference(
     if change is None:
         few = group == ALL and results.small
         return TableValue(math.nan, says=NOT_ENOUGH if few else "")
-    return change.value
+    return difference_value(change.difference, change.verdict)
 
 
 def _below_each_other(
@@ -325,7 +315,7 @@ def _by_group(results: ClassResults, name: str) -> Table:
     title, better = metric_title(name), better_way(name)
     places = {"All rows": (GLOBAL, ""), **{group: (group, "") for group in results.shown}}
     headings, lines = _below_each_other(results, {name: ""}, places)
-    hint = f"Percent; {better}" if unit_of(name) > 1 else better.capitalize()
+    hint = f"Percent; {better}" if is_share(name) else better.capitalize()
     caption = f"{title} of all rows and of each group. {hint} is better."
     if len(results.shown) < len(results.groups):
         caption += (

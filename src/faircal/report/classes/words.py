@@ -7,19 +7,18 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from faircal.metrics.intervals import LEVEL
-from faircal.metrics.results import ALL, GLOBAL
-from faircal.report.cells import TableValue
+from faircal.metrics.results import ALL, GLOBAL, Result
 from faircal.report.classes.tables import REFERENCES, VERDICTS, Change, ClassResults
 from faircal.report.rendering import sentences
 from faircal.report.store import ResultsFolder
 from faircal.report.wording import (
     better_way,
+    is_share,
     listing,
     percent,
     percentage_points,
     ranged,
     rounded,
-    unit_of,
 )
 from faircal.report.words import Summary
 
@@ -50,14 +49,14 @@ def class_summary(store: ResultsFolder, attribute: str) -> Summary:
     """
     results = ClassResults(store, attribute)
     overall = [("accuracy", "accuracy"), ("top_ks", "top-label KS")]
-    values = [(title, results.value(name)) for name, title in overall]
+    values = [(title, results.result(name)) for name, title in overall]
     contrasts = [_contrast(results, name) for name in _OF_GROUPS]
     units = store.run.get("group_units") or {}
     of_groups = {group: units[group] for group in results.groups if group in units}
     given: dict[str, Any] = {
         "results": results,
         "label": store.results.label,
-        "overall": [(title, value) for title, value in values if not math.isnan(value.mean)],
+        "overall": [(title, value) for title, value in values if value.reportable],
         "contrasts": [each for each in contrasts if each is not None],
         "gaps": sorted(_gaps(results), key=lambda gap: -abs(gap.stated - gap.right)),
         "changes": list(_changes(results)),
@@ -83,12 +82,12 @@ class GroupContrast(NamedTuple):
     """A metric of the groups with enough data, and whether the worst and the best differ."""
 
     metric: str
-    values: dict[str, TableValue]
+    values: dict[str, Result]
     worst: str
     best: str
     apart: bool
     sure: bool
-    deviation: tuple[str, TableValue] | None
+    deviation: tuple[str, Result] | None
 
 
 def _contrast(results: ClassResults, name: str) -> GroupContrast | None:
@@ -97,14 +96,18 @@ def _contrast(results: ClassResults, name: str) -> GroupContrast | None:
     A deviation over groups counts where its interval leaves out 0; one that a group without enough
     data is part of says nothing of the others.
     """
-    every = {group: results.value(name, None, group) for group in results.reportable}
-    values = {group: value for group, value in every.items() if not math.isnan(value.mean)}
+    every = {group: results.result(name, None, group) for group in results.reportable}
+    values = {group: value for group, value in every.items() if value.reportable}
     if not values:
         return None
-    highest, lowest = (end(values, key=lambda group: values[group].mean) for end in (max, min))
+    highest, lowest = (end(values, key=lambda group: values[group].value) for end in (max, min))
     worst, best = (highest, lowest) if better_way(name) == "lower" else (lowest, highest)
-    over = {of: results.value(f"{name}_{of}", None, ALL) for of in ("mad", "aad")}
-    clear = [(of, value) for of, value in over.items() if value.low > _ZERO and not results.small]
+    over = {of: results.result(f"{name}_{of}", None, ALL) for of in ("mad", "aad")}
+    clear = [
+        (of, value)
+        for of, value in over.items()
+        if value.reportable and value.low > _ZERO and not results.small
+    ]
     return GroupContrast(
         name,
         values,
@@ -175,10 +178,10 @@ def _moved(change: Change) -> str:
 
     Only the interval, where it lies beyond the estimate; see `tables.BEYOND`.
     """
-    value = change.value
-    low, high = sorted(map(abs, (value.low, value.high)))
-    text = percentage_points if unit_of(change.metric) > 1 else "{:.4f}".format
-    way = "up" if value.low > 0 else "down"
-    if not low <= abs(value.mean) <= high:
+    of = change.difference
+    low, high = sorted(map(abs, (of.low, of.high)))
+    text = percentage_points if is_share(of.metric) else "{:.4f}".format
+    way = "up" if of.low > 0 else "down"
+    if not low <= abs(of.difference) <= high:
         return f"{way} by {text(low).removesuffix(' points')} to {text(high)}"
-    return f"{way} by {ranged(TableValue(abs(value.mean), low=low, high=high), text)}"
+    return f"{way} by {ranged(Result(value=abs(of.difference), low=low, high=high), text)}"

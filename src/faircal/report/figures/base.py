@@ -19,9 +19,16 @@ import pyarrow as pa
 from faircal._base.errors import ParameterError
 from faircal.evaluation.curves import ScoreSource
 from faircal.report.figures.style import add_legend, heading, new_canvas, style, text
-from faircal.report.findings import RatesByGroup, VariantResults, conditions, main_condition
 from faircal.report.rendering import resource
-from faircal.report.store import ReportableResults, ResultsFolder, Variant
+from faircal.report.store import (
+    LabelledResults,
+    RatesByGroup,
+    ResultsFolder,
+    Variant,
+    VariantResults,
+    conditions,
+    main_condition,
+)
 from faircal.report.wording import titled
 
 if TYPE_CHECKING:
@@ -307,9 +314,9 @@ class FigureScope:
     attribute: str
 
     @cached_property
-    def results(self) -> ReportableResults:
+    def results(self) -> LabelledResults:
         """The values, but for those that rest on too little data to be shown."""
-        return self.store.reportable
+        return self.store.results
 
     @cached_property
     def point(self) -> str | None:
@@ -334,7 +341,9 @@ class FigureScope:
         of = VariantResults(self.store, self.attribute, self.feature, self.variants[0])
         points = [of.point(each).rates for each in conditions(self.store.results, self.attribute)]
         return tuple(
-            g for g in of.groups if any(_never_shown(points, g, m) for m in ("fpr", "fnr"))
+            g
+            for g in self.results.groups(self.attribute)
+            if any(_never_shown(points, g, m) for m in ("fpr", "fnr"))
         )
 
     def key(self, *words: str) -> str:

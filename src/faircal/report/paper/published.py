@@ -247,7 +247,8 @@ class Matched:
     def value(self, feature: Match, variant: Variant, column: ColumnSpec) -> TableValue:
         """Look a value up, with the published one."""
         place = (self.attribute, column.group, column.condition, column.metric)
-        value = self.results.value(ResultKey(feature.name, *variant, *place))
+        key = ResultKey(feature.name, *variant, *place)
+        value = TableValue(self.results.get(key).value, self.results.spread(key))
         quantity = self.quantity(feature, variant.method, column)
         if quantity is None:
             return value
