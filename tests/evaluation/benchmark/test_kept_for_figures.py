@@ -233,13 +233,14 @@ class TestExperiments:
         settings, left_out = paper_settings(data, EXPERIMENTS["bfw"], clusters=(1, 4))
         assert settings.attributes == (BOTH,)
         assert settings.also_by == ("ethnicity",)
-        assert settings.sweep("faircal").calibrators == (
+        assert settings.sweeps["faircal"].calibrators == (
             "beta",
             "histogram:n_bins=25",
             "isotonic",
         )
-        assert settings.sweep("fsn") == Sweep(("beta",), (1, 4))
-        assert settings.sweep("baseline") == Sweep(("beta",), (4,))
+        assert settings.sweeps["fsn"] == Sweep(("beta",), (1, 4))
+        assert "baseline" not in settings.sweeps
+        assert (settings.calibrators, settings.clusters) == (("beta",), (4,))
         assert "multipass" in settings.methods
         assert "pass" not in settings.methods
         assert left_out == {}
@@ -248,7 +249,7 @@ class TestExperiments:
         settings, _ = paper_settings(data, EXPERIMENTS["rfw"], n_init=10)
         assert settings.attributes == ("ethnicity",)
         assert settings.also_by == ()
-        assert settings.sweep("faircal").clusters == (
+        assert settings.sweeps["faircal"].clusters == (
             1,
             5,
             10,

@@ -7,6 +7,7 @@ import math
 import signal
 import threading
 from collections import Counter
+from concurrent.futures import Future
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -230,11 +231,11 @@ def test_a_training_that_has_ended_is_not_lost_when_its_cell_is_measured(
 ):
     """Ctrl-C comes after the last epoch: what was trained must be found again."""
     workers_told_to_stop = threading.Event()
-    cancel, measured = run._cancel, cell._measured
+    cancel, measured = Future.cancel, cell._measured
 
     def cancelling(waiting):
         workers_told_to_stop.set()
-        cancel(waiting)
+        return cancel(waiting)
 
     def measuring(*arguments):
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
@@ -242,7 +243,7 @@ def test_a_training_that_has_ended_is_not_lost_when_its_cell_is_measured(
         return measured(*arguments)
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(run, "_cancel", cancelling)
+        patch.setattr(Future, "cancel", cancelling)
         patch.setattr(cell, "_measured", measuring)
         run_benchmark(data, tmp_path, settings("ftc"), jobs=1)
     epochs.clear()

@@ -9,13 +9,14 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import output_folder, write_text
@@ -62,7 +63,6 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
     """Run a cell: its results with how the fit went, and how sure they are."""
     started = time.perf_counter()
     cell, settings, calibration = fits.cell, plan.settings, fits.calibration
-    main = plan.is_main(cell)
     curves: list[ScoreHistogram] = []
     results: list[Result] = []
     replicates: list[Replicated] = []
@@ -70,7 +70,8 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
     source = ScoreSource(cell.feature, cell.method, cell.calibrator, clusters, str(cell.fold))
     for attribute in plan.attributes:
         method = fits.fit(attribute=attribute)
-        rankings = rankings_of(fits.apply(method, test), test, attribute)
+        output = fits.apply(method, test)
+        rankings = rankings_of(output, test, attribute)
         measured = _measured(method, rankings, calibration, settings)
         if settings.retune and METHODS[cell.method].fitted_to_rate:
             for rate in settings.rates:
@@ -81,16 +82,24 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
         of = source._replace(attribute=attribute or "")
         measured = [each._replace(seed=str(settings.seed), **of._asdict()) for each in measured]
         uncertainty = None
-        if main:
+        if cell.main:
             curves += make_curves(rankings, of, test.score_range)
-            given = settings.threshold_on == "calibration"
-            uncertainty = _uncertainty(measured, fits.apply(method, test), test, attribute, given)
+            # Of values that `--retune` takes from another fit it is nearly so.
+            uncertainty = Uncertainty(
+                measured,
+                genuine=test.genuine,
+                people=test.people,
+                score=output.score,
+                probability=output.probability,
+                groups=None if attribute is None else test.groups(attribute),
+                threshold_given=settings.threshold_on == "calibration",
+            )
             replicates += replicated_values(uncertainty, measured, of)
         # How many people are behind a value is known of all folds together.
         results += as_reported(measured, uncertainty)
     facts: list[ClusterFact] = []
     members: list[tuple[str, str, float]] = []
-    if main:
+    if cell.main:
         first = fits.fit(attribute=plan.attributes[0])
         for attribute in settings.also_by:
             rankings = rankings_of(fits.apply(first, test), test, attribute)
@@ -105,9 +114,10 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
         "notes": fits.notes,
         "seconds": round(time.perf_counter() - started, 3),
     }
-    return CellResult(part, as_table(curves) if main else None, replicates)
+    return CellResult(part, as_table(curves) if cell.main else None, replicates)
 
 
+@dataclass(eq=False)
 class Fits:
     """The fits of a cell: one for each set of parameters, with what they had to say.
 
@@ -115,38 +125,36 @@ class Fits:
     training keeps its state with `parts`.
     """
 
-    def __init__(
-        self,
-        calibration: Dataset,
-        cell: Cell,
-        settings: BenchmarkSettings,
-        parts: Parts,
-        progress: Progress,
-        fitted: dict[str, Method] | None = None,
-    ) -> None:
-        self.calibration, self.cell, self.settings = calibration, cell, settings
-        self.parts, self.progress = parts, progress
-        self.figures: dict[str, float] = {}
-        self.notes: list[str] = []
-        self._fitted = {} if fitted is None else fitted
-        self._told: set[str] = set()
-        self._applied: dict[int, Output] = {}  # by method; fitted ones live as long as this
-        self._stages: dict[str, tuple[int, int]] = {}  # epochs done and in all
+    calibration: Dataset
+    cell: Cell
+    settings: BenchmarkSettings
+    parts: Parts
+    progress: Progress
+    fitted: dict[str, Method] = field(default_factory=dict)
+    figures: dict[str, float] = field(default_factory=dict, init=False)
+    notes: list[str] = field(default_factory=list, init=False)
+    #: Fits whose figures and notes are taken down.
+    _noted: set[str] = field(default_factory=set, init=False)
+    #: By method; fitted ones live as long as this.
+    _applied: dict[int, Output] = field(default_factory=dict, init=False)
+    #: Epochs done and in all.
+    _stages: dict[str, tuple[int, int]] = field(default_factory=dict, init=False)
 
     def fit(self, **more: Any) -> Method:
         """Return the method, fitted with `more` parameters as far as it takes them."""
         method: Method = build_method(self.cell, self.settings, **more)
         key = repr(sorted(method.get_params().items()))
-        if key not in self._fitted:
-            checkpoint = self.parts.checkpoint(self.cell, key)
-            self._fitted[key] = method.fit(
+        if key not in self.fitted:
+            name = f"-{hashlib.sha256(key.encode()).hexdigest()[:16]}{_CHECKPOINT}"
+            checkpoint = self.parts.path(self.cell, name)
+            self.fitted[key] = method.fit(
                 self.calibration, progress=self._tell, checkpoint=checkpoint, resume=None
             )
-        if key not in self._told:
-            self._told.add(key)
-            self.figures.update(self._fitted[key].diagnostics_.figures)
-            self.notes.extend(self._fitted[key].diagnostics_.notes)
-        return self._fitted[key]
+        if key not in self._noted:
+            self._noted.add(key)
+            self.figures.update(self.fitted[key].diagnostics_.figures)
+            self.notes.extend(self.fitted[key].diagnostics_.notes)
+        return self.fitted[key]
 
     def apply(self, method: Method, test: Dataset) -> Output:
         """Return what a fitted method says of the test pairs; asked once, however they are cut."""
@@ -179,21 +187,6 @@ def _measured(
     return measure(test, rates=settings.rates, threshold_from=source)
 
 
-def _uncertainty(
-    measured: list[Result], output: Output, test: Dataset, attribute: str | None, given: bool
-) -> Uncertainty:
-    """Return how sure values are; those that `--retune` takes from another fit, nearly so."""
-    return Uncertainty(
-        measured,
-        genuine=test.genuine,
-        people=test.people,
-        score=output.score,
-        probability=output.probability,
-        groups=None if attribute is None else test.groups(attribute),
-        threshold_given=given,
-    )
-
-
 def _replace(measured: list[Result], other: list[Result], rate: float) -> list[Result]:
     """Take from `other` what is reported at the false-positive rate `rate`."""
     conditions = {condition("fpr", rate), condition("global_fpr", rate)}
@@ -214,16 +207,23 @@ def _clusters(
     images, first = np.unique(images, return_index=True)
     clusters, distance = clusters[first], distance[first]
     k = len(method.cluster_sizes_)
-    facts = [*_per_cluster("", ALL, "pairs", method.cluster_sizes_)]
-    facts += _per_cluster("", ALL, "shift", method.cluster_shifts_)
-    facts += _per_cluster("", ALL, "images", np.bincount(clusters, minlength=k))
+    rows: list[tuple[str, str, str, NDArray[Any]]] = [
+        ("", ALL, "pairs", method.cluster_sizes_),
+        ("", ALL, "shift", method.cluster_shifts_),
+        ("", ALL, "images", np.bincount(clusters, minlength=k)),
+    ]
     for attribute in plan.attributes:
         if attribute is not None:
             column = test.image_groups(attribute)
             codes = column.codes[images]
             for code, group in enumerate(column.names):
                 counts = np.bincount(clusters[codes == code], minlength=k)
-                facts += _per_cluster(attribute, group, "images", counts)
+                rows.append((attribute, group, "images", counts))
+    facts = [
+        (attribute, str(cluster), group, quantity, float(value))
+        for attribute, group, quantity, values in rows
+        for cluster, value in enumerate(values)
+    ]
     order = np.lexsort((distance, clusters))
     members = [
         (str(cluster), str(test.images.ids[int(images[row])]), float(distance[row]))
@@ -233,12 +233,10 @@ def _clusters(
     return facts, members
 
 
-def _per_cluster(attribute: str, group: str, quantity: str, values: Any) -> Iterator[ClusterFact]:
-    for cluster, value in enumerate(values):
-        yield attribute, str(cluster), group, quantity, float(value)
-
-
 PARTS = "parts"
+#: How the names of a cell's files end: its numbers, curves, replicates, states of trainings.
+_NUMBERS, _CURVES, _REPLICATES = ".json", ".parquet", ".replicates.parquet"
+_CHECKPOINT = ".checkpoint"
 
 
 @dataclass(frozen=True)
@@ -260,7 +258,8 @@ class Parts:
         created = tuple(path for path in (home, *home.parents) if not path.exists())
         if not resume and home.is_dir():
             shutil.rmtree(home)
-        if resume and not home.exists() and any(_folders(home.parent)):
+        others = (path.is_dir() for path in home.parent.glob("*"))
+        if resume and not home.exists() and any(others):
             raise ParameterError(
                 f"{folder}: data, settings or plugins differ from those of the run to resume; "
                 "run without --resume or choose another folder"
@@ -268,18 +267,14 @@ class Parts:
         output_folder(folder)
         return cls(output_folder(home), created)
 
-    def _file(self, cell: Cell) -> Path:
-        return self.home / f"{cell.key}.json"
+    def path(self, cell: Cell, end: str) -> Path:
+        """Return a file of a cell by how its name ends."""
+        return self.home / f"{cell.key}{end}"
 
-    def _curves(self, cell: Cell) -> Path:
-        return self.home / f"{cell.key}.parquet"
-
-    def _replicates(self, cell: Cell) -> Path:
-        return self.home / f"{cell.key}.replicates.parquet"
-
-    def has(self, cell: Cell, main: bool) -> bool:
-        """Whether the cell is finished; one that figures show (`main`) has curves, too."""
-        return self._file(cell).exists() and (not main or self._curves(cell).exists())
+    def has(self, cell: Cell) -> bool:
+        """Whether the cell is finished; one that figures show has curves, too."""
+        ends = (_NUMBERS, _CURVES) if cell.main else (_NUMBERS,)
+        return all(self.path(cell, end).exists() for end in ends)
 
     def write(
         self,
@@ -290,23 +285,16 @@ class Parts:
     ) -> None:
         """Keep what came out of a cell; its trainings need no checkpoint any more."""
         if replicates:
-            write_replicates(self._replicates(cell), replicates)
+            write_replicates(self.path(cell, _REPLICATES), replicates)
         if curves is not None:
-            write_parquet(self._curves(cell), curves)
-        write_text(self._file(cell), json.dumps(part))
-        self._remove_checkpoints(f"{cell.key}-")
-
-    def read_curves(self, cells: Iterable[Cell]) -> pa.Table:
-        """Return the curves of cells, joined."""
-        return pa.concat_tables([read_parquet(self._curves(cell), SCHEMA) for cell in cells])
-
-    def read_replicates(self, cell: Cell) -> list[Replicated]:
-        """Return the replicates of a cell."""
-        return read_replicates(self._replicates(cell))
+            write_parquet(self.path(cell, _CURVES), curves)
+        write_text(self.path(cell, _NUMBERS), json.dumps(part))
+        for path in self.home.glob(f"{cell.key}-*{_CHECKPOINT}"):
+            path.unlink()
 
     def read(self, cell: Cell) -> dict[str, Any]:
         """Return what came out of a cell."""
-        path = self._file(cell)
+        path = self.path(cell, _NUMBERS)
         try:
             part: dict[str, Any] = json.loads(path.read_text("utf-8"))
         except ValueError as error:
@@ -314,19 +302,12 @@ class Parts:
         part["results"] = list(map(Result._make, part["results"]))
         return part
 
-    def checkpoint(self, cell: Cell, fit: str) -> Path:
-        """Return where one of the fits of a cell keeps the state of its training."""
-        return self.home / f"{cell.key}-{hashlib.sha256(fit.encode()).hexdigest()[:16]}.checkpoint"
-
-    def _remove_checkpoints(self, start: str) -> None:
-        for path in self.home.glob(f"{start}*.checkpoint"):
-            path.unlink()
-
     def discard_others(self) -> None:
         """Remove what the present run does not need: cells and checkpoints of other ones."""
-        self._remove_checkpoints("")
-        for other in _folders(self.home.parent):
-            if other != self.home:
+        for path in self.home.glob(f"*{_CHECKPOINT}"):
+            path.unlink()
+        for other in self.home.parent.iterdir():
+            if other.is_dir() and other != self.home:
                 shutil.rmtree(other)
 
     def leave_no_trace(self) -> None:
@@ -336,15 +317,19 @@ class Parts:
                 path.rmdir()
 
 
-def _folders(parent: Path) -> Iterator[Path]:
-    return (path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else iter(())
+def joined_curves(plan: Plan, parts: Parts) -> pa.Table:
+    """Return the curves of the cells that figures show, joined."""
+    main = (parts.path(cell, _CURVES) for cell in plan.cells if cell.main)
+    return pa.concat_tables([read_parquet(path, SCHEMA) for path in main])
 
 
 def replicates_over_folds(plan: Plan, parts: Parts) -> Iterator[Replicated]:
     """Give replicates of means over folds, of the cells that figures show."""
     folds: dict[tuple[str, ...], list[Replicated]] = {}
-    for cell in filter(plan.is_main, plan.cells):
-        for row in parts.read_replicates(cell):
+    for cell in plan.cells:
+        if not cell.main:
+            continue
+        for row in read_replicates(parts.path(cell, _REPLICATES)):
             if not np.isnan(row.value):
                 folds.setdefault(row[:8], []).append(row)
     for rows in folds.values():

@@ -7,9 +7,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +19,13 @@ from faircal._base.errors import FairCalError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal.data import Dataset, Groups, crossing_identities
 from faircal.data.types import unknown_note
-from faircal.evaluation.benchmark.cell import Fits, Parts, replicates_over_folds, run_cell
+from faircal.evaluation.benchmark.cell import (
+    Fits,
+    Parts,
+    joined_curves,
+    replicates_over_folds,
+    run_cell,
+)
 from faircal.evaluation.benchmark.populations import Moving
 from faircal.evaluation.benchmark.settings import (
     BenchmarkSettings,
@@ -122,23 +127,20 @@ def run_benchmark(
     plan = make_plan(data, settings, moving)
     record = make_record(data, plan, jobs, moving)
     parts = Parts.open(Path(out), plan, resume)
-    trained = {
-        cell.method
-        for cell in plan.cells
-        if _trains(cell) and not parts.has(cell, plan.is_main(cell))
-    }
+    todo = [cell for cell in plan.cells if not parts.has(cell)]
+    names = [name for name in METHODS if name in {cell.method for cell in todo}]
+    trained = ", ".join(name for name in names if METHODS[name].needs.training)
     if trained:
-        names = ", ".join(name for name in METHODS if name in trained)
-        note(f"note: networks are trained for {names}: minutes to hours without a GPU")
+        note(f"note: networks are trained for {trained}: minutes to hours without a GPU")
     try:
-        _work(data, plan, parts, jobs, progress, moving)
+        _work(data, plan, todo, parts, jobs, progress, moving)
     except FairCalError:
         parts.leave_no_trace()
         raise
     results = _collect(data, plan, parts, record)
     home = Path(out)
     write_results(home, results.rows)
-    write_parquet(home / CURVES, parts.read_curves(filter(plan.is_main, plan.cells)))
+    write_parquet(home / CURVES, joined_curves(plan, parts))
     write_rows(home / CLUSTERS, ClusterRow, results.clusters)
     write_rows(home / MEMBERS, Member, results.members)
     write_replicates(home / REPLICATES, replicates_over_folds(plan, parts))
@@ -153,15 +155,15 @@ def run_benchmark(
 def _work(
     data: Dataset,
     plan: Plan,
+    todo: Sequence[Cell],
     parts: Parts,
     jobs: int,
     progress: Progress,
     moving: Moving | None,
 ) -> None:
-    """Run the cells that are not done, `jobs` batches at a time."""
-    todo = [cell for cell in plan.cells if not parts.has(cell, plan.is_main(cell))]
+    """Run the cells `todo`, `jobs` batches at a time."""
     batches = _batches(todo, folds_apart=moving is None)
-    done = len(plan.cells) - sum(map(len, batches))
+    done = len(plan.cells) - len(todo)
     progress(_ALL_CELLS, done, len(plan.cells), "start")
     for feature in {cell.feature for cell in plan.cells}:
         data.similarity[feature]()  # once, before the folds take their share
@@ -190,32 +192,22 @@ def _work(
                     progress(_ALL_CELLS, done + len(finished), len(plan.cells), finished[-1].label)
         except BaseException:
             stop.set()  # a training notices at its next epoch
-            _cancel(waiting)
+            for future in waiting:
+                future.cancel()
             raise
-
-
-def _trains(cell: Cell) -> bool:
-    return METHODS[cell.method].needs.training
-
-
-def _cancel(waiting: Iterable[Future[None]]) -> None:
-    for future in waiting:
-        future.cancel()
 
 
 def _batches(cells: Iterable[Cell], folds_apart: bool = True) -> list[list[Cell]]:
     """Put cells together that share calibration pairs and clustering; a training is alone."""
-
-    def shared(cell: Cell) -> tuple[str, str, str, str]:
-        alone = cell.method if _trains(cell) else ""
+    batches: dict[tuple[bool, int, str, str, str], list[Cell]] = {}
+    for cell in cells:
+        trains = METHODS[cell.method].needs.training
         fold = str(cell.fold) if folds_apart else ""
-        return cell.feature, fold, str(cell.clusters), alone
-
-    def cost(batch: list[Cell]) -> tuple[bool, int]:
-        return _trains(batch[0]), batch[0].clusters or 0
-
-    batches = [list(batch) for _, batch in groupby(sorted(cells, key=shared), key=shared)]
-    return sorted(batches, key=cost, reverse=True)  # what takes longest starts first
+        # What takes longest starts first: trainings, then many clusters.
+        first = not trains, -(cell.clusters or 0)
+        key = *first, cell.feature, fold, cell.method if trains else ""
+        batches.setdefault(key, []).append(cell)
+    return [batches[key] for key in sorted(batches)]
 
 
 def _run_batch(
@@ -227,19 +219,16 @@ def _run_batch(
     progress: Progress,
     moving: Moving | None,
 ) -> None:
-    def tell(cell: Cell) -> None:
-        finished.append(cell)
-        progress(cell.label, 0, 0, "")
-
+    target = data.select(batch[0].feature)
     if moving is not None:
-        target = data.select(batch[0].feature)
-        run_moved(moving.source, target, plan, batch, parts, progress, tell)
+        run_moved(moving.source, target, plan, batch, parts, finished, progress)
         return
-    calibration, test = data.select(batch[0].feature).split(batch[0].fold)
+    calibration, test = target.split(batch[0].fold)
     for cell in batch:
         fits = Fits(calibration, cell, plan.settings, parts, progress)
         parts.write(cell, *run_cell(test, fits, plan))
-        tell(cell)
+        finished.append(cell)
+        progress(cell.label, 0, 0, "")
 
 
 class _RunResults(NamedTuple):
@@ -353,27 +342,25 @@ def _people(data: Dataset, groups: Mapping[str, Groups]) -> dict[str, Any]:
         return {"people": None, "effective_people": None, "interval_kind": PAIR_WISE}
     everyone, named = IdentifiedPairs.of(data.genuine, people), len(people.names)
     # Two attributes may have groups of the same name, such as yes and no.
-    by = {attribute: _counted(everyone, codes, named) for attribute, codes in groups.items()}
-    first = next(iter(by.values()), None) or _counted(everyone, None, named)
-    return {**first, "people_by": by, "interval_kind": BY_PEOPLE}
-
-
-def _counted(
-    everyone: IdentifiedPairs, groups: Groups | None, named: int
-) -> dict[str, dict[str, float]]:
-    """Count the people of all pairs and of the groups of one attribute."""
-    identified = {GLOBAL: everyone}
-    if groups is not None:
-        parts = (np.flatnonzero(groups.pair == code) for code in range(len(groups.names)))
-        identified |= zip(groups.names, map(everyone.part, parts), strict=True)
-    return {
-        "people": {
-            name: int(np.searchsorted(each.people, named)) for name, each in identified.items()
-        },
-        "effective_people": {
-            name: round(each.trials["fpr"].effective_people, 1) for name, each in identified.items()
-        },
-        "effective_people_genuine": {
-            name: round(each.trials["fnr"].effective_people, 1) for name, each in identified.items()
-        },
-    }
+    by: dict[str, dict[str, dict[str, float]]] = {}
+    asked: Mapping[str, Groups | None] = groups or {"": None}
+    for attribute, codes in asked.items():
+        identified = {GLOBAL: everyone}
+        if codes is not None:
+            for code, name in enumerate(codes.names):
+                identified[name] = everyone.part(np.flatnonzero(codes.pair == code))
+        by[attribute] = {
+            "people": {
+                name: int(np.searchsorted(each.people, named)) for name, each in identified.items()
+            },
+            "effective_people": {
+                name: round(each.trials["fpr"].effective_people, 1)
+                for name, each in identified.items()
+            },
+            "effective_people_genuine": {
+                name: round(each.trials["fnr"].effective_people, 1)
+                for name, each in identified.items()
+            },
+        }
+    first = next(iter(by.values()))
+    return {**first, "people_by": by if groups else {}, "interval_kind": BY_PEOPLE}

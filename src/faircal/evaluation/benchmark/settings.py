@@ -90,13 +90,12 @@ class BenchmarkSettings:
         """The number of clusters that figures show: the one nearest to the default."""
         return min(self.clusters, key=lambda k: abs(k - BenchmarkSettings.clusters[0]))
 
-    def sweep(self, method: str) -> Sweep:
-        """Return the calibrators and numbers of clusters to run a method with."""
-        return self.sweeps.get(method, Sweep(self.calibrators, self.clusters))
-
 
 class Cell(NamedTuple):
-    """One fit: a method on one feature with one fold left out."""
+    """One fit: a method on one feature with one fold left out.
+
+    `main` says whether figures show it: then its scores are counted and kept.
+    """
 
     feature: str
     fold: Any
@@ -104,6 +103,7 @@ class Cell(NamedTuple):
     calibrator: str
     clusters: int | None
     parameters: tuple[tuple[str, Any], ...]
+    main: bool
 
     @property
     def label(self) -> str:
@@ -114,7 +114,7 @@ class Cell(NamedTuple):
     @property
     def key(self) -> str:
         """A file name for the cell, the same in every run."""
-        text = json.dumps(self, default=str)
+        text = json.dumps(self[:-1], default=str)
         return f"{self.method}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
@@ -154,13 +154,6 @@ class Plan:
         }
         return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).hexdigest()
 
-    def is_main(self, cell: Cell) -> bool:
-        """Whether figures show the cell: the scores of such a one are counted and kept."""
-        return cell.calibrator in ("", self.settings.main_calibrator) and cell.clusters in (
-            None,
-            self.settings.main_clusters,
-        )
-
 
 def make_plan(data: Dataset, settings: BenchmarkSettings, moving: Moving | None = None) -> Plan:
     """Check `settings` against `data` and list the cells; what is wrong is raised here, at once.
@@ -184,21 +177,35 @@ def make_plan(data: Dataset, settings: BenchmarkSettings, moving: Moving | None 
     )
     for attribute in (*attributes, *settings.also_by):
         data.groups(attribute)
-    methods, left_out = _methods(data, settings, features, attributes or (None,), source)
+    asked = settings.methods or tuple(METHODS)
+    methods, left_out = servable(data, asked, features, attributes or (None,), source)
+    for name in settings.methods:
+        if name in left_out:
+            raise DataError(
+                f"{data.where}: method {name} cannot run: {left_out[name]}; leave it out"
+            )
     _check_parameters(settings, methods)
-    parameters = {
-        name: tuple(sorted(settings.parameters.get(name, {}).items())) for name in methods
-    }
-    cells = [
-        Cell(feature, fold, method, calibrator, k, parameters[method])
-        for feature in features
-        for method in methods
-        for calibrator in (
-            settings.sweep(method).calibrators if _takes(method, "calibrator") else ("",)
+    cells: list[Cell] = []
+    for feature, method in product(features, methods):
+        taken = METHODS[method]._get_param_names()
+        usual = Sweep(settings.calibrators, settings.clusters)
+        calibrators, counts = settings.sweeps.get(method, usual)
+        parameters = tuple(sorted(settings.parameters.get(method, {}).items()))
+        cells += (
+            Cell(
+                feature,
+                fold,
+                method,
+                calibrator,
+                k,
+                parameters,
+                main=calibrator in ("", settings.main_calibrator)
+                and k in (None, settings.main_clusters),
+            )
+            for calibrator in (calibrators if "calibrator" in taken else ("",))
+            for k in (counts if "n_clusters" in taken else (None,))
+            for fold in folds
         )
-        for k in (settings.sweep(method).clusters if _takes(method, "n_clusters") else (None,))
-        for fold in folds
-    ]
     for cell in cells:
         build_method(cell, settings).check_parameters()
     clusters = max((cell.clusters or 0 for cell in cells), default=0)
@@ -211,30 +218,6 @@ def make_plan(data: Dataset, settings: BenchmarkSettings, moving: Moving | None 
     _check_calibration(source, f"{source.where}: in all", clusters)
     labels = label_counts(min(len(data.split(fold)[0]) for fold in folds), moving.labels)
     return replace(plan, source_hash=source.hash(), labels=labels)
-
-
-def _takes(method: str, parameter: str) -> bool:
-    return parameter in METHODS[method]._get_param_names()
-
-
-def _methods(
-    data: Dataset,
-    settings: BenchmarkSettings,
-    features: Sequence[str],
-    attributes: Sequence[str | None],
-    source: Dataset | None,
-) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the methods to run and, for those left out by default, the reason."""
-    for name in settings.methods:
-        METHODS[name].needs.check_installed(name)
-    asked = settings.methods or tuple(METHODS)
-    methods, left_out = servable(data, asked, features, attributes, source)
-    for name in settings.methods:
-        if name in left_out:
-            raise DataError(
-                f"{data.where}: method {name} cannot run: {left_out[name]}; leave it out"
-            )
-    return methods, left_out
 
 
 def servable(
@@ -265,7 +248,7 @@ def servable(
 
 def _check(settings: BenchmarkSettings) -> None:
     for name in (*settings.methods, *settings.sweeps):
-        METHODS[name]
+        METHODS[name].needs.check_installed(name)
     for calibrators, clusters in (
         (settings.calibrators, settings.clusters),
         *settings.sweeps.values(),
@@ -338,7 +321,8 @@ def build_method(cell: Cell, settings: BenchmarkSettings, **more: Any) -> Any:
         "random_state": settings.seed,
         **more,
     }
-    taken = {key: value for key, value in offered.items() if _takes(cell.method, key)}
+    takes = METHODS[cell.method]._get_param_names()
+    taken = {key: value for key, value in offered.items() if key in takes}
     return make_method(cell.method, **{**taken, **dict(cell.parameters)})
 
 

@@ -79,12 +79,12 @@ def run_moved(
     plan: Plan,
     batch: Iterable[Cell],
     parts: Parts,
+    finished: list[Cell],
     progress: Progress,
-    tell: Callable[[Cell], None],
 ) -> None:
     """Run cells of one feature: fitted on `source` once, tested on each fold of `target`.
 
-    `target` has the feature in use; `tell` is called as a cell ends.
+    `target` has the feature in use; cells are added to `finished` as they end.
     """
     source = source.select(target.feature)  # one object for all cells, which share a clustering
     models: dict[Cell, dict[str, Method]] = {}
@@ -108,7 +108,8 @@ def run_moved(
             ]
             part["notes"] = part["notes"] + notes
             parts.write(cell, part, curves, replicates)
-            tell(cell)
+            finished.append(cell)
+            progress(cell.label, 0, 0, "")
 
 
 def _recalibrated(
