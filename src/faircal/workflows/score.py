@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,11 +159,12 @@ def _opened(
 
     Where folds have to be drawn, that is done over all pairs, which are then in memory.
     """
-    with ExitStack() as stack:
-        if engine is None:
-            pairs: Any = files.open_one(feature, progress=progress)
-        else:
-            pairs = stack.enter_context(engine.opened(files, feature, progress))
+    opened: AbstractContextManager[Any]
+    if engine is None:
+        opened = nullcontext(files.open_one(feature, progress=progress))
+    else:
+        opened = engine.opened(files, feature, progress)
+    with opened as pairs:
         known = ["genuine", "fold", "identity", *pairs.attributes]
         for name in keep:
             if name not in known:

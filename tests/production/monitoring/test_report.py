@@ -18,12 +18,13 @@ from faircal.production.monitoring.report import (
     QUIET,
     WAIT,
     MonitoringResult,
+    Stretch,
     advice,
     headline,
     monitoring_page,
+    pictures,
     write_monitoring,
 )
-from faircal.production.monitoring.report_figures import Stretch, pictures
 
 NAN = float("nan")
 WINDOW = {

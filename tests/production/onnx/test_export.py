@@ -72,7 +72,7 @@ class TestEqual:
             {"left": vectors[:500], "right": vectors[500:]},
             "log_likelihood_ratio",
         )
-        judged = Judge(model)(Embeddings(vectors), *np.arange(1000).reshape(2, 500))
+        judged = Judge.of(model)(Embeddings(vectors), *np.arange(1000).reshape(2, 500))
         np.testing.assert_allclose(ratio, judged.log_likelihood_ratio, rtol=1e-9)
         assert ratio.min() < -10
         assert ratio.max() > 3

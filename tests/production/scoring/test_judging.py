@@ -34,7 +34,7 @@ def test_the_numbers_are_those_of_apply_bit_for_bit(name, make, halves):
     model = make(name)
     said = model.apply(test)
     rows = np.arange(0, len(test.pairs), 3)
-    _, found = judged(Judge(model), test, rows)
+    _, found = judged(Judge.of(model), test, rows)
     np.testing.assert_array_equal(found.probability, said.probability[rows])
     np.testing.assert_array_equal(found.score, said.score[rows])
     np.testing.assert_array_equal(found.similarity, test.scores[rows])
@@ -43,7 +43,7 @@ def test_the_numbers_are_those_of_apply_bit_for_bit(name, make, halves):
 def test_a_method_with_products_of_matrices_but_for_rounding(smooth, halves):
     """Of other blocks, other last digits."""
     rows = np.arange(0, len(halves[1].pairs), 3)
-    _, found = judged(Judge(smooth), halves[1], rows)
+    _, found = judged(Judge.of(smooth), halves[1], rows)
     np.testing.assert_allclose(found.probability, smooth.apply(halves[1]).probability[rows], 1e-9)
 
 

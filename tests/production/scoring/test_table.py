@@ -14,7 +14,7 @@ from faircal import DataError, ParameterError
 from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.methods.prior import Shift
 from faircal.production.scoring import Adding, score_part
-from faircal.production.scoring.table import COLUMNS
+from faircal.production.scoring.run import COLUMNS
 
 
 def test_all_columns_in_the_order_asked_for(model, halves):

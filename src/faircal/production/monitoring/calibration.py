@@ -71,11 +71,6 @@ def tabulate(counts: Int64) -> Int64:
     return counts.reshape(BUCKETS_OF_LABELS, BINS, 2)
 
 
-def sufficient_labels(table: Int64) -> bool:
-    """Whether there are labels of both classes to speak of."""
-    return bool(table.sum(axis=(0, 1)).min() >= FEWEST)
-
-
 def recalibrate(table: Int64) -> Recalibration:
     """Fit intercept and slope by maximum likelihood, held weakly to 0 and 1.
 

@@ -115,22 +115,15 @@ def _squared_trace(part: Float64, freedom: float) -> float:
     return float(np.clip(unbiased, trace**2 / len(part), trace**2))
 
 
-class SharesByClass(NamedTuple):
-    """Shares among imposter pairs of calibration, and among genuine ones."""
-
-    imposter: Shares
-    genuine: Shares
-
-
 class Reference:
-    """Shares of calibration, by what is counted and by class."""
+    """Shares of calibration, by what is counted: of imposter pairs, and of genuine ones."""
 
     def __init__(self, population: Population) -> None:
         self.population = population
         classes = [class_tables(population, genuine) for genuine in (0, 1)]
         ways = list(_WAYS)[: 1 + population.stratified]
         self.by_class = {
-            name: SharesByClass(*(Shares.of(tables[name]) for tables in classes))
+            name: tuple(Shares.of(tables[name]) for tables in classes)
             for name in (*ways, "clusters", "outside")
         }
 
@@ -148,9 +141,8 @@ class _ScoreFit(NamedTuple):
     by: Float64
 
     @classmethod
-    def of(cls, observed: Shares, classes: SharesByClass) -> _ScoreFit:
+    def of(cls, observed: Shares, imposter: Shares, genuine: Shares) -> _ScoreFit:
         """Fit the share by least squares between distribution functions, weighed by pairs."""
-        imposter, genuine = classes
         line, rest = genuine.share - imposter.share, observed.share - imposter.share
         share, by = 0.5, np.tri(len(line))
         for _ in range(_ROUNDS):
@@ -187,7 +179,7 @@ class UseWindow:
         in_strata = self.tables["scores"].pairs.sum()
         by_stratum = bool(2 * in_strata > self.tables["all_scores"].pairs.sum())
         return {
-            name: _ScoreFit.of(Shares.of(self.tables[name]), self.reference.by_class[name])
+            name: _ScoreFit.of(Shares.of(self.tables[name]), *self.reference.by_class[name])
             for name in list(_WAYS)[: 1 + by_stratum]
         }
 

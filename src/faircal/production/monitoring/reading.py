@@ -33,7 +33,7 @@ from faircal.methods.clusters import model_space
 from faircal.production.monitoring.counts import Bool, Float64
 from faircal.production.monitoring.pairs_in_use import IdentifiedBy, PairsInUse, numbers_of
 from faircal.production.scoring.judging import Placing
-from faircal.production.scoring.table import Adding, score_part
+from faircal.production.scoring.run import Adding, score_part
 
 _SIDES = ("left", "right")
 _BY_SIDE = ("cluster", "outside", "identity")
@@ -81,8 +81,18 @@ class WatchedSource:
         """Yield the pairs part by part."""
         start = passed_over = 0
         for table in self.tables():
-            counted, others = self._counted(table)
-            passed_over += others
+            counted = np.ones(len(table), bool)
+            if "kind" in table.column_names:
+                # Of the service's decisions enrolments have no score; the best of many whom
+                # identification returned is no pair as they come; and a model that was swapped had
+                # scores of its own.
+                verified = pc.equal(table["kind"].cast(pa.string()), "verify").fill_null(False)
+                counted = np.asarray(verified) & np.asarray(table["score"].is_valid())
+                if self.sha256 and "model" in table.column_names:
+                    same = pc.equal(table["model"].cast(pa.string()), self.sha256)
+                    ours = counted & np.asarray(same.fill_null(False))
+                    passed_over += int((counted & ~ours).sum())
+                    counted = ours
             where = Span(start, start + len(table))
             start += len(table)
             if counted.any():
@@ -91,25 +101,11 @@ class WatchedSource:
         if passed_over:
             self.notes.append(f"{self.path}: {passed_over} decisions of other models passed over")
 
-    def _counted(self, table: pa.Table) -> tuple[Bool, int]:
-        """Return which rows are pairs as they come, and how many are of other models.
-
-        Of the service's decisions enrolments have no score; the best of many whom identification
-        returned is no pair as they come; and a model that was swapped had scores of its own.
-        """
-        rows: Bool = np.ones(len(table), bool)
-        if "kind" not in table.column_names:
-            return rows, 0
-        verified = pc.equal(table["kind"].cast(pa.string()), "verify").fill_null(False)
-        rows &= np.asarray(verified) & np.asarray(table["score"].is_valid())
-        ours: Bool = np.ones(len(table), bool)
-        if self.sha256 and "model" in table.column_names:
-            same = pc.equal(table["model"].cast(pa.string()), self.sha256)
-            ours &= np.asarray(same.fill_null(False))
-        return rows & ours, int((rows & ~ours).sum())
-
     def _pairs(self, of: _CheckedColumns) -> PairsInUse:
-        low, high = _score_limits(self.model)
+        # Scores of some methods are moved, and those of others probabilities.
+        low, high = self.model.score_range_
+        span = high - low
+        low, high = min(low - span, 0.0), max(high + span, 1.0)
         population = self.model.about_.population
         clusters = 0 if population is None else len(population.centers)
         columns: dict[str, Any] = of.people()
@@ -250,13 +246,6 @@ class _CheckedColumns(NamedTuple):
         if by == "images" and (left == right).all():
             return {}  # a score table's rows, numbered: ids of nobody
         return {"left_person": left, "right_person": right, "identified_by": by}
-
-
-def _score_limits(model: Method) -> tuple[float, float]:
-    """Return what scores of a model surely lie between: some are moved, and some probabilities."""
-    low, high = model.score_range_
-    span = high - low
-    return min(low - span, 0.0), max(high + span, 1.0)
 
 
 def _size(n_rows: int) -> int:

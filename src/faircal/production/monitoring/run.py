@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from faircal._base.jobs import Progress, silent, step
 from faircal.methods import Method, load_method
 from faircal.production.monitoring.pairs_in_use import PairsInUse
 from faircal.production.monitoring.reading import WatchedSource, open_source
-from faircal.production.monitoring.report import MonitoringResult, write_monitoring
-from faircal.production.monitoring.report_figures import Stretch
+from faircal.production.monitoring.report import MonitoringResult, Stretch, write_monitoring
 from faircal.production.monitoring.watch import Watch
 
 _KIND, _VERSION = "faircal monitor", 2
@@ -69,7 +68,18 @@ class MonitorState:
     @classmethod
     def load(cls, path: Path, model: Method, model_sha256: str, false_alarms: float | None) -> Self:
         """Read what `save` wrote; one of another kind, model or false-alarm rate is refused."""
-        header, body = _read(path)
+        try:
+            header, body = unpack(path.read_bytes())
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read: {error.strerror}; check the path") from error
+        except ModelFileError as error:
+            raise DataError(
+                f"{path}: not a state of 'faircal monitor', or damaged; {_ANEW}"
+            ) from error
+        if (header.get("kind"), header.get("version")) != (_KIND, _VERSION):
+            raise DataError(
+                f"{path}: expected a state that this version of 'faircal monitor' wrote; {_ANEW}"
+            )
         if header.get("model_sha256") != model_sha256:
             raise DataError(
                 f"{path}: is of another model; give the model it was begun with, or {_ANEW}"
@@ -89,21 +99,6 @@ class MonitorState:
                 f"{_ANEW}"
             )
         return cls(watch, model_sha256, timeline, files)
-
-
-def _read(path: Path) -> tuple[dict[str, Any], memoryview]:
-    """Return header and arrays of a state file."""
-    try:
-        header, body = unpack(path.read_bytes())
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}; check the path") from error
-    except ModelFileError as error:
-        raise DataError(f"{path}: not a state of 'faircal monitor', or damaged; {_ANEW}") from error
-    if header.get("kind") != _KIND or header.get("version") != _VERSION:
-        raise DataError(
-            f"{path}: expected a state that this version of 'faircal monitor' wrote; {_ANEW}"
-        )
-    return header, body
 
 
 def monitor(
@@ -160,7 +155,13 @@ def monitor(
     with step(progress, "opening"):
         # All before any is read, so that what is wrong is said first.
         sources = [open_source(path, fitted, kept.model_sha256, feature) for path in full]
-    _check_new(sources, kept)
+    for source in sources:
+        if source.digest in kept.files:
+            raise DataError(
+                f"{source.path}: was counted before, in this call or in an earlier one with "
+                "the same --state; leave it out"
+            )
+        kept.files.append(source.digest)
     if state is None and len(sources) == 1 and not (ordered or sources[0].timed):
         # Nothing comes before or after: all of it at once is surest.
         kept.watch = Watch(fitted, false_alarms=kept.watch.false_alarms, in_order=False)
@@ -228,17 +229,6 @@ def _begin(
     return model, MonitorState(watch, digest)
 
 
-def _check_new(sources: Sequence[WatchedSource], kept: MonitorState) -> None:
-    """Raise where something was counted before."""
-    for source in sources:
-        if source.digest in kept.files:
-            raise DataError(
-                f"{source.path}: was counted before, in this call or in an earlier one with "
-                "the same --state; leave it out"
-            )
-        kept.files.append(source.digest)
-
-
 def _count(
     sources: Sequence[WatchedSource],
     kept: MonitorState,
@@ -251,7 +241,11 @@ def _count(
     for source in sources:
         counted[str(source.path)] = 0
         timed = ordered or source.timed
-        for stretch in source.parts() if timed else _all_at_once(source):
+        stretches = source.parts()
+        if not timed:  # all pairs are one stretch, where there are any
+            every = list(stretches)
+            stretches = iter([PairsInUse.join(every)] if every else [])
+        for stretch in stretches:
             kept.timeline.append(Stretch.of(stretch, source.name))
             for part in [stretch] if timed else in_random_order(stretch):
                 kept.watch.add(part)
@@ -260,13 +254,6 @@ def _count(
                 progress("counting", done, total, source.name)
     progress("counting", 0, 0, "")
     return counted
-
-
-def _all_at_once(source: WatchedSource) -> Iterator[PairsInUse]:
-    """Yield all pairs of a source as one stretch, where there are any."""
-    parts = list(source.parts())
-    if parts:
-        yield PairsInUse.join(parts)
 
 
 def in_random_order(pairs: PairsInUse) -> Iterator[PairsInUse]:

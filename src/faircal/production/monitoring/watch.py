@@ -174,7 +174,7 @@ class Watch:
 
     def _look_at_labels(self, window: CountedWindow) -> None:
         table = calibration.tabulate(window.counts)
-        if calibration.sufficient_labels(table):
+        if table.sum(axis=(0, 1)).min() >= calibration.FEWEST:  # of both classes
             self._keep("calibration", window, calibration.compare_labels(table)[0].p_value)
 
     def _keep(self, name: str, window: CountedWindow, p_value: float) -> None:

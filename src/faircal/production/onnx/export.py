@@ -117,8 +117,17 @@ def export_onnx(
     'P(genuine)'
     """
     _require("onnx")
-    graph, notes = Graph(), []
-    pairs, result = _pairs(model, graph)
+    if not model._fitted:
+        raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
+    build = build_of(model)
+    if model.score_range_ != COSINE_RANGE:
+        raise ParameterError(
+            f"the model was fitted on scores in {model.score_range_}, which are no cosines of "
+            "embeddings; fit it on embeddings"
+        )
+    graph, space, notes = Graph(), model_space(model), []
+    pairs = PairInputs(graph, space and space.dimension, space is None or space.normalize)
+    result = build(model, pairs)
     share = None
     if SHARE_FIGURE in model.diagnostics_.figures or prior is not None:
         share = fitted_share(model, "prior")
@@ -149,20 +158,6 @@ def export_onnx(
     )
 
 
-def _pairs(model: Method, graph: Graph) -> tuple[PairInputs, Said]:
-    if not model._fitted:
-        raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
-    build = build_of(model)
-    if model.score_range_ != COSINE_RANGE:
-        raise ParameterError(
-            f"the model was fitted on scores in {model.score_range_}, which are no cosines of "
-            "embeddings; fit it on embeddings"
-        )
-    space = model_space(model)
-    pairs = PairInputs(graph, space and space.dimension, space is None or space.normalize)
-    return pairs, build(model, pairs)
-
-
 def _say(
     model: Method, pairs: PairInputs, result: Said, share: float | None, prior: float | None
 ) -> None:
@@ -188,10 +183,6 @@ def _say(
     if point is not None:
         same = (score if point.on == "score" else shown) >= point.threshold
         output("same", same, "taken for genuine at the operating point")
-    _say_places(model, pairs, output)
-
-
-def _say_places(model: Method, pairs: PairInputs, output: Any) -> None:
     centers, population = model_centers(model), model.about_.population
     if centers is None:
         return

@@ -260,16 +260,12 @@ def _profile(
     own = linear.columns(0, 2) + regions @ (scale * profiler.of_regions)
     if not len(feature_map.mixture):
         return own, own, own
-    e = _likelihoods(linear.columns(2, width), feature_map)
-    return own, e, e @ feature_map.mixture.coupling
-
-
-def _likelihoods(places: GraphValue, feature_map: FeatureMap) -> GraphValue:
-    """Return how likely each component makes images at `places` (n, k), the likeliest 1: (n, J)."""
-    mixture = feature_map.mixture
+    # How likely each component makes images at their places (n, k), the likeliest 1: (n, J).
+    places, mixture = linear.columns(2, width), feature_map.mixture
     n, k, _ = mixture.factors.shape
     factors = mixture.factors.transpose(2, 0, 1).reshape(k, n * k)
     middle = np.einsum("jab,jb->ja", mixture.factors, mixture.means).reshape(n * k)
     away = (places @ factors - middle).reshaped(0, n, k)  # (n, J, k)
     logs: GraphValue = (away * away).sum(2) * -0.5 + mixture.constants
-    return (logs - logs.max(1)).exp()
+    e = (logs - logs.max(1)).exp()
+    return own, e, e @ mixture.coupling

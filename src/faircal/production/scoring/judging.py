@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ class Placing:
     """
 
     def __init__(self, model: Method, population: Population, space: Space) -> None:
-        self._population = population
+        self._population, self._centers = population, population.centers
         self._enrolled = ImageValues(space, self._work, _PLACE)
         self._nearest = Nearest.of(population.centers)
         same = isinstance(model, ClusterMethod) and np.array_equal(
@@ -71,23 +70,18 @@ class Placing:
         return places
 
     def _work(self, vectors: NDArray[np.float32], engine: Engine) -> NDArray[Any]:
-        found = np.empty(len(vectors), dtype=_PLACE)
+        kept = np.empty(len(vectors), dtype=_PLACE)
 
         def work(block: slice) -> None:
-            for name, values in zip(
-                Places._fields, self._place(vectors[block], engine), strict=True
-            ):
-                found[name][block] = values
+            part = vectors[block]
+            on_cpu = engine is CPU
+            clusters = self._nearest(part) if on_cpu else engine.assign(part, self._centers)
+            for name, values in self._population.place(part, clusters)._asdict().items():
+                kept[name][block] = values
 
         with one_blas_thread():
             each(work, len(vectors), NEAREST_BLOCK if engine is CPU else max(len(vectors), 1))
-        return found
-
-    def _place(self, vectors: NDArray[np.float32], engine: Engine) -> Places:
-        if engine is CPU:
-            return self._population.place(vectors, self._nearest(vectors))
-        centers = self._population.centers
-        return self._population.place(vectors, engine.assign(vectors, centers))
+        return kept
 
 
 Float64 = NDArray[np.float64]
@@ -119,60 +113,56 @@ class Judged:
 class Judge:
     """A model in use: it and the operating point and share of genuine pairs that it is used at.
 
+    Build it with `of`. One with another `prior` (`dataclasses.replace`) need not get ready anew.
+
     Parameters
     ----------
     model : Method
         Fitted, on cosines.
-    point : OperatingPoint, optional
-        The model's own, else a probability of one half, unless told.
-    prior : float, optional
-        Share of genuine pairs that probabilities are wanted for; that of the fit unless told.
-        Decisions on the score do not depend on it.
+    point : OperatingPoint
+        Decisions on the score do not depend on `prior`.
+    calibrated_at, prior : float
+        Share of genuine pairs that the model was fitted at, and that probabilities are wanted for.
+    space : Space, optional
+        What embeddings must be like; None where nothing tells.
+    placing : Placing, optional
+        Says where images lie; None where the model file has no population.
 
     Examples
     --------
     >>> import faircal
     >>> from faircal.data import Embeddings
     >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
-    >>> judge = Judge(faircal.FairCal(n_clusters=20).fit(cal))
+    >>> judge = Judge.of(faircal.FairCal(n_clusters=20).fit(cal))
     >>> judged = judge(Embeddings(test.embeddings.vectors[:2]), np.array([0]), np.array([1]))
     >>> bool(judged.same[0] == (judged.probability[0] >= 0.5))
     True
     """
 
     model: Method
-    point: OperatingPoint = field(default=DEFAULT_POINT)
-    prior: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.model.score_range_ != COSINE_RANGE:
-            raise ParameterError(
-                f"the model was fitted on scores in {self.model.score_range_}, which are no "
-                "cosines of embeddings; fit it on embeddings"
-            )
+    point: OperatingPoint
+    calibrated_at: float
+    prior: float
+    space: Space | None
+    placing: Placing | None
 
     @classmethod
     def of(
         cls, model: Method, point: OperatingPoint | None = None, prior: float | None = None
     ) -> Judge:
-        """Return a judge at the point that is told, else at the model's own, else the default."""
-        made = cls(model, point or model.about_.operating_point or DEFAULT_POINT, prior)
-        _ = made.calibrated_at  # one that does not say it is an error now, not at the first pair
-        return made
+        """Return a judge at the point that is told, else at the model's own, else the default.
 
-    @cached_property
-    def calibrated_at(self) -> float:
-        """The share of genuine pairs that the model was fitted at."""
-        return fitted_share(self.model, what="likelihood ratio")
-
-    @cached_property
-    def space(self) -> Space | None:
-        """What embeddings must be like; None where nothing tells."""
-        return model_space(self.model)
-
-    @cached_property
-    def _placing(self) -> Placing | None:
-        return Placing.of_model(self.model)
+        Probabilities are for the share of genuine pairs of the fit, unless `prior` is told.
+        """
+        if model.score_range_ != COSINE_RANGE:
+            raise ParameterError(
+                f"the model was fitted on scores in {model.score_range_}, which are no "
+                "cosines of embeddings; fit it on embeddings"
+            )
+        share = fitted_share(model, what="likelihood ratio")
+        point = point or model.about_.operating_point or DEFAULT_POINT
+        prior = share if prior is None else prior
+        return cls(model, point, share, prior, model_space(model), Placing.of_model(model))
 
     def __call__(
         self, embeddings: Embeddings, left: Rows, right: Rows, groups: Groups | None = None
@@ -194,21 +184,21 @@ class Judge:
         places = self.places(embeddings)  # first: it tells the model the clusters
         scores = Scores(None, embeddings, left, right)
         said = self.model.compare(embeddings, left, right, groups, scores)
-        share = self.calibrated_at
         probability = said.probability
-        if self.prior is not None:
+        if self.prior != self.calibrated_at:
+            share = self.calibrated_at
             probability = shift_prior(probability, calibrated_at=share, prior=self.prior)
         return Judged(
             scores(),
             said.score,
             probability,
-            log_likelihood_ratio(said.probability, calibrated_at=share),
+            log_likelihood_ratio(said.probability, calibrated_at=self.calibrated_at),
             self.point.decide(said.score, probability),
             places,
         )
 
     def places(self, embeddings: Embeddings) -> Places | None:
         """Say where images lie; None where the model file has no population."""
-        if self._placing is None:
+        if self.placing is None:
             return None
-        return self._placing(embeddings, np.arange(len(embeddings)))
+        return self.placing(embeddings, np.arange(len(embeddings)))

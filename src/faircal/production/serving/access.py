@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import existing
@@ -214,25 +214,20 @@ def _read(path: Path) -> tuple[Key, ...]:
         raise DataError(f"{path}: not readable ({error.strerror}); check permissions") from error
     if os.name == "posix" and mode & _WRITABLE:
         raise DataError(f"{path}: others may write it, and so make keys; run chmod 600 {path}")
+    keys: list[Key] = []
     try:
         content = json.loads(text)
-        keys = tuple(_key(line) for line in content["keys"])
         valid = (content["format"], content["version"]) == (_FORMAT, _VERSION)
+        for line in content["keys"]:  # anything odd is an error, not a key
+            name, scopes, sha256 = str(line["name"]), _scopes(line["scopes"]), line["sha256"]
+            _check_name(name)
+            valid &= len(bytes.fromhex(sha256)) == hashlib.sha256().digest_size
+            keys.append(Key(name, scopes, sha256.lower(), str(line.get("created", ""))))
     except (ValueError, KeyError, TypeError, RecursionError):
         valid = False
     if not valid:
         raise DataError(f"{path}: expected a file that 'faircal keys add' wrote; make one")
-    return keys
-
-
-def _key(line: dict[str, Any]) -> Key:
-    """Return the key of one entry; anything odd is an error, not a key."""
-    sha256, scopes = line["sha256"], _scopes(line["scopes"])
-    if len(bytes.fromhex(sha256)) != hashlib.sha256().digest_size:
-        raise ValueError("not a SHA-256")
-    name = str(line["name"])
-    _check_name(name)
-    return Key(name, scopes, sha256.lower(), str(line.get("created", "")))
+    return tuple(keys)
 
 
 #: Callers that are remembered, or many addresses would fill the memory; the one that was quiet
@@ -290,7 +285,12 @@ class Access:
         address = request.client.host if request.client else ""
         if not service.has_keys:
             _check_host(request)
-        key = service.who(presented or _presented(request))
+        if not presented and "authorization" in request.headers:
+            kind, _, token = request.headers["authorization"].partition(" ")
+            presented = token.strip() if kind.lower() == "bearer" else None
+        elif not presented:
+            presented = request.headers.get("x-api-key")
+        key = service.who(presented)
         caller = f"key {key.name}" if key is not None and service.has_keys else f"from {address}"
         wait = self._buckets.take(caller)  # before wrong keys are refused: guesses count, too
         if wait:
@@ -313,14 +313,6 @@ class Access:
                 403, "scope", f"this key is not good for this; use one with the scope {scope}"
             )
         return key
-
-
-def _presented(request: Request) -> str | None:
-    header = request.headers.get("authorization")
-    if header is not None:
-        kind, _, key = header.partition(" ")
-        return key.strip() if kind.lower() == "bearer" else None
-    return request.headers.get("x-api-key")
 
 
 def _check_host(request: Request) -> None:

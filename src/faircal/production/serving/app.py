@@ -270,7 +270,7 @@ def summary(service: Service) -> str:
         keys = str(len(KeyRing.load(settings.keys).keys))
     return (
         f"model {in_use.digest[:16]} ({in_use.model.name}), same where {point.on} >= "
-        f"{point.threshold:.6g} ({promise}), prior {in_use.prior:.6g}, database {database}, "
+        f"{point.threshold:.6g} ({promise}), prior {in_use.judge.prior:.6g}, database {database}, "
         f"keys {keys}"
     )
 

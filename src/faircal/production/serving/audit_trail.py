@@ -95,42 +95,36 @@ def _pair_values(columns: Mapping[str, NDArray[Any] | None], row: int) -> dict[s
     return values
 
 
-class _RecordedPairs:
-    """The pairs of a batch, read again."""
-
-    def __init__(self, decision: Decision, blob: bytes, labels: Sequence[int]) -> None:
-        self._decision, self._labels = decision, labels
-        self._arrays = arrays_of(blob)
-        self._names = {
-            side: bytes(self._arrays[f"{side}_names"]).decode().split("\n")
-            for side in ("left", "right")
-            if side in self._arrays
-        }
-
-    def __len__(self) -> int:
-        return len(self._arrays["score"])
-
-    def __getitem__(self, row: int) -> Decision:
-        """Return the decision on one pair."""
-        arrays = self._arrays
-        name, genuine = f"{self._decision.id}.{row}", _flag(self._labels[row])
-        values = _pair_values(arrays, row)
-        values |= {side: names[arrays[side][row]] for side, names in self._names.items()}
-        return replace(self._decision, id=name, genuine=genuine, **values)
-
-
 def _flag(value: int) -> bool | None:
     return None if value == _UNKNOWN else bool(value)
 
 
-def pairs_of(store: Store, decision: Decision) -> Iterator[Decision]:
-    """Yield the decisions of a batch; a decision that is none, as it is."""
-    pairs = _read(store, decision)
-    if pairs is None:
-        yield decision
-        return
-    for row in range(len(pairs)):
-        yield pairs[row]
+def _read_batch(store: Store, decision: Decision, only: int | None = None) -> list[Decision] | None:
+    """Return the decisions of a batch, or the one on pair `only`; None where this is no batch."""
+    if decision.kind != "verify" or decision.score is not None:
+        return None
+    blob, labels = (store.get_state(name(decision.id)) for name in (_name, _labels_name))
+    if blob is None or labels is None:
+        return None
+    try:
+        arrays, pairs = arrays_of(blob), []
+        sides = [side for side in ("left", "right") if side in arrays]
+        names = {side: bytes(arrays[f"{side}_names"]).decode().split("\n") for side in sides}
+        rows = range(len(arrays["score"]))
+        for row in rows if only is None else rows[only : only + 1]:
+            values = _pair_values(arrays, row)
+            values |= {side: names[side][arrays[side][row]] for side in sides}
+            name, genuine = f"{decision.id}.{row}", _flag(labels[row])
+            pairs.append(replace(decision, id=name, genuine=genuine, **values))
+    except (FairCalError, LookupError, UnicodeError):  # written by somebody else
+        return None
+    return pairs
+
+
+def pairs_of(store: Store, decision: Decision) -> list[Decision]:
+    """Return the decisions of a batch; a decision that is none, as it is."""
+    pairs = _read_batch(store, decision)
+    return [decision] if pairs is None else pairs
 
 
 def trail_lines(
@@ -140,23 +134,11 @@ def trail_lines(
     while limit > 0:
         page = store.decisions(after, min(limit, _PAGE))
         for decision in page:
-            yield from pairs_of(store, decision) if by_pair else (decision,)
+            yield from pairs_of(store, decision) if by_pair else [decision]
         if len(page) < min(limit, _PAGE):
             return
         limit -= len(page)
         after = page[-1].id
-
-
-def _read(store: Store, decision: Decision) -> _RecordedPairs | None:
-    if decision.kind != "verify" or decision.score is not None:
-        return None
-    blob, labels = (store.get_state(name(decision.id)) for name in (_name, _labels_name))
-    if blob is None or labels is None:
-        return None
-    try:
-        return _RecordedPairs(decision, blob, labels)
-    except (FairCalError, LookupError, UnicodeError):  # written by somebody else
-        return None
 
 
 def label_pair(store: Store, name: str, genuine: bool) -> Decision | None:
@@ -168,9 +150,9 @@ def label_pair(store: Store, name: str, genuine: bool) -> Decision | None:
     if not dot or not number.isascii() or not number.isdecimal() or len(number) > 9:
         return None
     decision = store.decision(batch)
-    pairs = None if decision is None else _read(store, decision)
     row = int(number)
-    if pairs is None or row >= len(pairs):
+    pairs = None if decision is None else _read_batch(store, decision, row)
+    if not pairs:
         return None
     was: list[int] = []
 
@@ -182,7 +164,7 @@ def label_pair(store: Store, name: str, genuine: bool) -> Decision | None:
 
     if not store.change_state(_labels_name(batch), change):  # deleted meanwhile
         return None
-    return replace(pairs[row], genuine=_flag(was[-1]))
+    return replace(pairs[0], genuine=_flag(was[-1]))
 
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ without copying.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -38,6 +38,7 @@ _GROUPS = ("left_group", "right_group")
 #: Letters of a number in a stream's metadata.
 _LONGEST_NUMBER = 40
 _FLOATS = (pa.float16(), pa.float32(), pa.float64())
+_LISTS = (pa.types.is_fixed_size_list, pa.types.is_list, pa.types.is_large_list)
 
 
 @dataclass(eq=False)
@@ -221,7 +222,12 @@ def read_table(body: bytes | bytearray, max_pairs: int) -> pa.Table:
         _refuse_bombs(buffer)
         with pa.ipc.open_stream(buffer) as stream:
             _check_columns(stream.schema)
-            table = pa.Table.from_batches(list(_parts(stream, max_pairs)), stream.schema)
+            parts: list[pa.RecordBatch] = []
+            for part in stream:
+                parts.append(part)
+                if sum(map(len, parts)) > max_pairs:
+                    raise too_many(max_pairs)
+            table = pa.Table.from_batches(parts, stream.schema)
         # Offsets and indices are a stranger's: unchecked they would read other memory of ours.
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError, struct.error, MemoryError, OverflowError):
@@ -231,15 +237,6 @@ def read_table(body: bytes | bytearray, max_pairs: int) -> pa.Table:
     if not len(table):
         raise unprocessable("expected at least one pair, found none")
     return table
-
-
-def _parts(stream: Any, max_pairs: int) -> Iterator[pa.RecordBatch]:
-    rows = 0
-    for part in stream:
-        rows += len(part)
-        if rows > max_pairs:
-            raise too_many(max_pairs)
-        yield part
 
 
 def _check_columns(schema: pa.Schema) -> None:
@@ -252,7 +249,8 @@ def _check_columns(schema: pa.Schema) -> None:
     for name in names:
         kind = schema.field(name).type
         inner = kind.value_type if pa.types.is_dictionary(kind) else kind
-        if not (_is_text(inner) or (_is_vectors(inner) and name in ("left", "right"))):
+        vectors = any(test(inner) for test in _LISTS) and inner.value_type in _FLOATS
+        if not (_is_text(inner) or (vectors and name in ("left", "right"))):
             raise unprocessable(
                 "expected fixed_size_list of float16, float32 or float64, lists of them, or text; "
                 "or dictionaries of these",
@@ -263,11 +261,6 @@ def _check_columns(schema: pa.Schema) -> None:
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _is_vectors(kind: pa.DataType) -> bool:
-    lists = (pa.types.is_fixed_size_list, pa.types.is_list, pa.types.is_large_list)
-    return any(test(kind) for test in lists) and kind.value_type in _FLOATS
 
 
 def _column(table: pa.Table, name: str) -> BatchSide:

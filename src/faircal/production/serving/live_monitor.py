@@ -67,31 +67,26 @@ class LiveMonitor:
             self._singles.clear()
             self._batches.clear()
             self._digest, self.verdict = in_use.digest, None
-            model = in_use.model
-            self.watch = self._restored(model, in_use.digest, blob) or self._new(model)
+            self.watch = self._watch(in_use.model, in_use.digest, blob)
 
     def _name(self, digest: str) -> str:
         return f"watch/{digest[:16]}/{self._where[-150:]}"
 
-    def _new(self, model: Method) -> Watch | None:
+    def _watch(self, model: Method, digest: str, blob: bytes | None) -> Watch | None:
+        """Return a watch as it was kept, else a new one; None where there can be none."""
+        if blob is not None:
+            try:
+                header, body = unpack(blob)
+                if (header["model"], header["false_alarms"]) == (digest, self._false_alarms):
+                    return Watch.restore(model, {**header["values"], **cut(header["arrays"], body)})
+            except (FairCalError, LookupError, TypeError, ValueError):
+                _log.warning("what monitoring had seen before can't be read; it begins anew")
         if model.about_.population is None:
             return None
         try:
             return Watch(model, false_alarms=self._false_alarms)
         except FairCalError as error:
             _log.warning("pairs are not monitored: %s", error)
-            return None
-
-    def _restored(self, model: Method, digest: str, blob: bytes | None) -> Watch | None:
-        if blob is None:
-            return None
-        try:
-            header, body = unpack(blob)
-            if header["model"] != digest or header["false_alarms"] != self._false_alarms:
-                return None
-            return Watch.restore(model, {**header["values"], **cut(header["arrays"], body)})
-        except (FairCalError, LookupError, TypeError, ValueError):
-            _log.warning("what monitoring had seen before can't be read; it begins anew")
             return None
 
     def add(self, verdicts: Verdicts) -> None:
@@ -254,19 +249,16 @@ class BackgroundJobs:
             for number, (every, job) in enumerate(self._jobs):
                 if self._stop.is_set():
                     return
-                if now >= due[number] or (asked and number == 0):
-                    self._do(job)
-                    due[number] = time.monotonic() + every
-
-    @staticmethod
-    def _do(job: Callable[[], object]) -> None:
-        try:
-            job()
-        except FairCalError as error:
-            _log.warning("%s", error)
-        except Exception as error:  # whatever it is, the thread must go on
-            # Its message could quote what was sent, so its kind has to do.
-            _log.error("unexpected %s beside the requests", type(error).__name__)
+                if now < due[number] and not (asked and number == 0):
+                    continue
+                try:
+                    job()
+                except FairCalError as error:
+                    _log.warning("%s", error)
+                except Exception as error:  # whatever it is, the thread must go on
+                    # Its message could quote what was sent, so its kind has to do.
+                    _log.error("unexpected %s beside the requests", type(error).__name__)
+                due[number] = time.monotonic() + every
 
     def _poll(self) -> None:
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import warnings
 from io import BytesIO
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,44 +48,34 @@ class Embedder:
         DataError
             Where it is too large, no picture, or no face is found in it.
         """
+        from PIL import Image
+
         if len(picture) > self._max_bytes:
             raise DataError(
                 f"expected a picture of at most {self._max_bytes:,} bytes, found "
                 f"{len(picture):,}; send a smaller one"
             )
         with self._turn:
-            return self._embed(self._read(picture))
-
-    def _read(self, picture: bytes) -> Any:
-        from PIL import Image
-
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                with Image.open(BytesIO(picture), formats=_FORMATS) as file:
-                    pixels = file.size[0] * file.size[1]
-        except Exception as error:  # Pillow's readers raise many kinds
-            raise DataError("not a picture that can be read; send JPEG, PNG or WebP") from error
-        if pixels > MAX_PIXELS:
-            raise DataError(
-                f"expected at most {MAX_PIXELS:,} pixels, found {pixels:,}; send a smaller picture"
-            )
-        least = self._network.preprocessing.size if self._detector.blind else None
-        read = read_picture(BytesIO(picture), least, _FORMATS)
-        if read is None:
-            raise DataError("the picture is damaged; send it again")
-        return read
-
-    def _embed(self, picture: Any) -> NDArray[np.float32]:
-        how = self._network.preprocessing
-        if self._detector.blind:
-            face = cut_face(picture, None, how)
-        else:
-            faces = self._detector(pixels_of(picture))
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    with Image.open(BytesIO(picture), formats=_FORMATS) as file:
+                        pixels = file.size[0] * file.size[1]
+            except Exception as error:  # Pillow's readers raise many kinds
+                raise DataError("not a picture that can be read; send JPEG, PNG or WebP") from error
+            if pixels > MAX_PIXELS:
+                raise DataError(
+                    f"expected at most {MAX_PIXELS:,} pixels, found {pixels:,}; send a smaller "
+                    "picture"
+                )
+            how, blind = self._network.preprocessing, self._detector.blind
+            read = read_picture(BytesIO(picture), how.size if blind else None, _FORMATS)
+            if read is None:
+                raise DataError("the picture is damaged; send it again")
+            faces = [None] if blind else self._detector(pixels_of(read))
             if not faces:
                 raise DataError("no face was found in the picture; send one that shows a face")
-            face = cut_face(picture, faces[0], how)
-        vector: NDArray[np.float32] = self._network(face[None])[0]
+            vector: NDArray[np.float32] = self._network(cut_face(read, faces[0], how)[None])[0]
         if not np.isfinite(vector).all() or not vector.any():
             raise DataError("the network gives no embedding for this picture; send another one")
         return vector

@@ -57,6 +57,8 @@ _JUDGED = 1000
 BINS = 10
 
 _LEFT, _RIGHT = np.array([0]), np.array([1])
+#: What is told of the left and the right image of a pair.
+Sides = tuple[str | None, str | None]
 _log = logging.getLogger("faircal.production.serving")
 
 
@@ -210,7 +212,13 @@ class Service:
         self.settings = settings
         self._in_use = self._read()
         self._ring = None if settings.keys is None else KeyRing.load(settings.keys)
-        self._embedder = _open_embedder(settings)
+        self._embedder: Embedder | None = None
+        if settings.network is not None:
+            from faircal.production.serving.pictures import Embedder
+
+            self._embedder = Embedder(
+                settings.network, settings.detector, settings.preset, settings.max_picture
+            )
         self._check_network(self._in_use)
         self._swapping = threading.Lock()
         self.store = store
@@ -304,19 +312,18 @@ class Service:
         left: Vector,
         right: Vector,
         *,
-        left_group: str | None = None,
-        right_group: str | None = None,
+        groups: Sides = (None, None),
         prior: float | None = None,
         key: str = "",
-        left_id: str | None = None,
-        right_id: str | None = None,
+        ids: Sides = (None, None),
         in_use: ModelInUse | None = None,
     ) -> Verification:
         """Judge two embeddings (d,), put the decision into the audit trail, let the watch see it.
 
-        `prior` is the share of genuine pairs that the probability is for. The trail has the name
-        of the `key`, and the ids of the templates that the embeddings are of. `in_use` is the model
-        that the request has taken; that in use now unless given.
+        `groups` are those of the two images. `prior` is the share of genuine pairs that the
+        probability is for. The trail has the name of the `key`, and the `ids` of the templates that
+        the embeddings are of. `in_use` is the model that the request has taken; that in use now
+        unless given.
 
         Raises
         ------
@@ -327,12 +334,13 @@ class Service:
         """
         self.recorder.check()
         in_use = (in_use or self._in_use).at(prior)
-        groups = None
-        if left_group is not None and right_group is not None:
-            groups = pair_groups([left_group], [right_group])
-        embeddings = in_use.embeddings(_stacked(left, right))
-        judged = in_use.compare(embeddings, _LEFT, _RIGHT, groups)
-        return self._keep(in_use, key, judged, _LEFT, _RIGHT, [left_id], [right_id]).pair()
+        if left.shape != right.shape or left.ndim != 1:
+            raise DataError("expected two embeddings of equal length; use one network for both")
+        with np.errstate(over="ignore"):  # becomes infinite, and is refused as such
+            embeddings = in_use.embeddings(np.stack([left, right]).astype(np.float32))
+        named = None if None in groups else pair_groups(groups[:1], groups[1:])
+        judged = in_use.compare(embeddings, _LEFT, _RIGHT, named)
+        return self._keep(in_use, key, judged, _LEFT, _RIGHT, ids[:1], ids[1:]).pair()
 
     def verify_many(
         self,
@@ -358,7 +366,7 @@ class Service:
         self, in_use: ModelInUse, key: str, judged: Judged, left: Rows, right: Rows, *more: Any
     ) -> Verdicts:
         """Record, count and watch what was said of pairs; `more` as in `Verdicts`."""
-        point, digest, prior = in_use.judge.point, in_use.digest, in_use.prior
+        point, digest, prior = in_use.judge.point, in_use.digest, in_use.judge.prior
         verdicts = Verdicts(new_id(), judged, left, right, point, digest, prior, *more)
         self.recorder.verdicts(verdicts, key=key)  # first: what can't be recorded is not decided
         self.counts.count(verdicts)
@@ -382,10 +390,9 @@ class Service:
         enrolled = store.count()
         nearest = store.search(probe, max(_JUDGED, 20 * limit)) if enrolled else []
         vectors = store.vectors([name for name, _ in nearest])
-        names = [name for name, _ in nearest if name in vectors]  # one may have been deleted
-        best, nobody = rank_candidates(
-            in_use, probe, names, [vectors[name] for name in names], enrolled, enrolled_prior
-        )
+        # In order of their likeness; one may have been deleted meanwhile.
+        templates = {name: vectors[name] for name, _ in nearest if name in vectors}
+        best, nobody = rank_candidates(in_use, probe, templates, enrolled, enrolled_prior)
         line = self.recorder.identification(in_use, best[0] if best else None, key=key)
         self.counts.add(identify=1)
         return Identification(line, enrolled, best[:limit], nobody)
@@ -448,18 +455,3 @@ class Service:
         if store is not None:
             self.monitor.save()
             store.close()
-
-
-def _open_embedder(settings: ServiceSettings) -> Embedder | None:
-    if settings.network is None:
-        return None
-    from faircal.production.serving.pictures import Embedder
-
-    return Embedder(settings.network, settings.detector, settings.preset, settings.max_picture)
-
-
-def _stacked(left: Vector, right: Vector) -> Vector:
-    if left.shape != right.shape or left.ndim != 1:
-        raise DataError("expected two embeddings of equal length; use one network for both")
-    with np.errstate(over="ignore"):  # becomes infinite, and is refused as such
-        return np.stack([left, right]).astype(np.float32)

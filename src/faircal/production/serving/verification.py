@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from faircal._base.errors import DataError, ModelFileError, ParameterError
-from faircal.calibrators.prior import SHARE_FIGURE, shift_prior
+from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.data import Embeddings, Groups
 from faircal.data.columns import UNKNOWN
 from faircal.methods import Method
@@ -37,14 +37,11 @@ _ANY_DIMENSION = 128
 class ModelInUse:
     """A model in use: read once, tried out, and only ever replaced as a whole.
 
-    A request takes one, and keeps it until it has answered. `digest` is the SHA-256 of the file,
-    `calibrated_at` the share of genuine pairs of the fit, `prior` that of the probabilities.
+    A request takes one, and keeps it until it has answered. `digest` is the SHA-256 of the file.
     """
 
     judge: Judge
     digest: str
-    calibrated_at: float
-    prior: float
 
     @classmethod
     def read(
@@ -66,14 +63,16 @@ class ModelInUse:
                 "as older ones don't; fit it again"
             )
         try:
-            judge = Judge.of(model, point, prior)
+            in_use = cls(Judge.of(model, point, prior), hashlib.sha256(blob).hexdigest())
         except ParameterError as error:
             raise ModelFileError(f"{path}: {error}") from error
-        share = judge.calibrated_at
-        in_use = cls(
-            judge, hashlib.sha256(blob).hexdigest(), share, share if prior is None else prior
-        )
-        in_use.try_out()
+        # A pair of noise: a model that can't judge it is refused now, not at the first request.
+        wide = in_use.dimension or _ANY_DIMENSION
+        vectors = np.random.default_rng(0).standard_normal((2, wide)).astype(np.float32)
+        groups = pair_groups(["?"], ["?"]) if in_use.needs_groups else None
+        judged = in_use.compare(in_use.embeddings(vectors), np.array([0]), np.array([1]), groups)
+        if not np.isfinite(judged.probability).all():
+            raise ModelFileError("the model gives no probability to a pair; fit it again")
         return in_use
 
     @property
@@ -100,39 +99,25 @@ class ModelInUse:
 
     def at(self, prior: float | None) -> ModelInUse:
         """Return the same with probabilities for another share of genuine pairs."""
-        return self if prior is None or prior == self.prior else replace(self, prior=prior)
+        if prior in (None, self.judge.prior):
+            return self
+        return replace(self, judge=replace(self.judge, prior=prior))
 
     def compare(
         self, embeddings: Embeddings, left: Rows, right: Rows, groups: Groups | None = None
     ) -> Judged:
-        """Judge pairs of rows of `embeddings`; probabilities are for the share `prior`."""
+        """Judge pairs of rows of `embeddings`; with groups where the method needs them."""
         if self.needs_groups and groups is None:
             raise DataError(
                 f"method {self.model.name} needs the groups of both images; "
                 "give left_group and right_group"
             )
-        judged = self.judge(embeddings, left, right, groups)
-        given = self.calibrated_at if self.judge.prior is None else self.judge.prior
-        if self.prior == given:
-            return judged
-        # Not by another judge: that would have to get ready anew for every request.
-        shifted = shift_prior(judged.probability, calibrated_at=given, prior=self.prior)
-        same = self.judge.point.decide(judged.score, shifted)
-        return replace(judged, probability=shifted, same=same)
+        return self.judge(embeddings, left, right, groups)
 
     def embeddings(self, vectors: NDArray[Any]) -> Embeddings:
         """Return vectors, shape (n, d), float16 or float32, as the model takes them."""
         space = self.judge.space
         return Embeddings(vectors, True if space is None else space.normalize)
-
-    def try_out(self) -> None:
-        """Judge a pair of noise; a model that can't is refused now, not at the first request."""
-        wide = self.dimension or _ANY_DIMENSION
-        vectors = np.random.default_rng(0).standard_normal((2, wide)).astype(np.float32)
-        groups = pair_groups(["?"], ["?"]) if self.needs_groups else None
-        judged = self.compare(self.embeddings(vectors), np.array([0]), np.array([1]), groups)
-        if not np.isfinite(judged.probability).all():
-            raise ModelFileError("the model gives no probability to a pair; fit it again")
 
 
 def pair_groups(left: Sequence[str | None], right: Sequence[str | None]) -> Groups:
@@ -333,17 +318,16 @@ def posteriors(
 
 def rank_candidates(
     in_use: ModelInUse,
-    probe: NDArray[np.float32],
-    names: Sequence[str],
-    vectors: Sequence[NDArray[np.float32]],
+    probe: Vector,
+    templates: Mapping[str, Vector],
     enrolled: int,
     enrolled_prior: float,
 ) -> tuple[list[IdentificationCandidate], float]:
     """Judge `probe` against templates; return candidates, highest score first, and P(nobody)."""
-    if not names:
+    if not templates:
         return [], 1.0
-    rows = np.arange(1, len(names) + 1)
-    both = in_use.embeddings(np.vstack([probe, *vectors]).astype(np.float32))
+    names, rows = list(templates), np.arange(1, len(templates) + 1)
+    both = in_use.embeddings(np.vstack([probe, *templates.values()]).astype(np.float32))
     judged = in_use.compare(both, np.zeros(len(rows), dtype=np.intp), rows)
     likely, nobody = posteriors(
         judged.log_likelihood_ratio, max(enrolled, len(names)), enrolled_prior

@@ -190,24 +190,23 @@ def _images_of(data: Dataset, table: str, limits: Range | None) -> FolderParts:
 
 
 def _as_reached(spark: SparkSession, mapped: MappedParts, embeddings: str) -> FolderParts:
-    """Return the images of a folder, as the workers are to get at them."""
-    way = _way(spark, mapped) if embeddings == "auto" else embeddings
-    return mapped if way == "map" else _sent(mapped)
+    """Return the images of a folder, as the workers are to get at them.
 
-
-def _way(spark: SparkSession, mapped: FolderParts) -> str:
-    """Choose how workers get at vectors: some of them are asked whether they see the folder."""
+    Where that is left open, some of the workers are asked whether they see the folder.
+    """
+    if embeddings != "auto":
+        return mapped if embeddings == "map" else _sent(mapped)
     if spark.sparkContext.master.startswith("local"):
-        return "map"
+        return mapped
     tasks = spark.sparkContext.defaultParallelism
     looker = _looker(mapped.where)
     asked = spark.range(tasks, numPartitions=tasks).mapInArrow(looker, "sees boolean")
     with errors_in_one_line():
         if all(asked.toArrow()["sees"].to_pylist()):
-            return "map"
+            return mapped
     size = sum(matrix.vectors.nbytes for matrix in mapped.embeddings.values())
     if size <= MOST_SENT:
-        return "send"
+        return _sent(mapped)
     raise ParameterError(
         f"{mapped.where}: the workers do not see this folder, and {size / 1e9:.1f} GB of "
         "embeddings are much to send; put it on storage that all machines share, or send them "

@@ -198,8 +198,29 @@ class SparkPairs(StoredPairs):
     def map(
         self, make: Callable[[], PartWork], schema: Any, columns: Collection[str] | None = None
     ) -> DataFrame:
-        """Return a frame with what the workers make of the parts; see `map_parts`."""
-        return map_parts(self.needed(columns), self._reader(columns), make, schema)[0]
+        """Return a frame with what the workers make of the parts.
+
+        Parameters
+        ----------
+        make : callable
+            Called once in each worker process; gives what makes tables of parts.
+        schema : str or StructType
+            Of those tables.
+        columns : collection of str, optional
+            As for `needed`.
+        """
+        return self._mapped(make, schema, columns)[0]
+
+    def _mapped(
+        self, make: Callable[[], PartWork], schema: Any, columns: Collection[str] | None
+    ) -> tuple[DataFrame, Broadcast[_Task]]:
+        """Return the frame of `map`, and what must be there while it is used."""
+        task = self.spark.sparkContext.broadcast(_Task(self._reader(columns), make))
+
+        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield from task.value(batches)
+
+        return self.needed(columns).mapInArrow(run, schema), task
 
     def reduce(
         self,
@@ -211,11 +232,27 @@ class SparkPairs(StoredPairs):
     ) -> T:
         """Have the workers add parts to tallies, and add these up; see `StoredPairs.reduce`.
 
-        There is no checkpoint: what a lost worker had counted is counted again by another.
+        Each task has a tally of its own. There is no checkpoint: what a lost worker had counted is
+        counted again by another.
         """
         if progress is not None:
             progress(0, 1)
-        return reduce_parts(self.needed(columns), self._reader(columns), start)
+
+        def counting() -> PartWork:
+            return lambda parts: _counted(start(), parts)
+
+        states, task = self._mapped(counting, _STATE, columns)
+
+        def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield _packed(_sum(start, (blob for batch in batches for blob in batch.column(0))))
+
+        tasks = min(_FEW, self.spark.sparkContext.defaultParallelism)
+        try:
+            with errors_in_one_line():
+                rows = states.repartition(tasks).mapInArrow(merged, _STATE).toArrow()
+        finally:
+            task.destroy()
+        return _sum(start, rows["state"])
 
 
 Range = tuple[float, float]
@@ -319,49 +356,6 @@ def _unpacked(reader: PartReader, make: bytes) -> _Task:
     from pyspark import cloudpickle
 
     return _Task(reader, cloudpickle.loads(make))
-
-
-def map_parts(
-    frame: DataFrame, reader: PartReader, make: Callable[[], PartWork], schema: Any
-) -> tuple[DataFrame, Broadcast[_Task]]:
-    """Return a frame with what comes of the parts, and what must be there while it is used.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        The pairs.
-    reader : PartReader
-    make : callable
-        Called once in each worker process; gives what makes tables of parts.
-    schema : str or StructType
-        Of those tables.
-    """
-    task: Broadcast[_Task] = frame.sparkSession.sparkContext.broadcast(_Task(reader, make))
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from task.value(batches)
-
-    return frame.mapInArrow(run, schema), task
-
-
-def reduce_parts(frame: DataFrame, reader: PartReader, start: Callable[[], T]) -> T:
-    """Count all parts, each task in a tally of its own, and return what they come to together."""
-
-    def counting() -> PartWork:
-        return lambda parts: _counted(start(), parts)
-
-    states, task = map_parts(frame, reader, counting, _STATE)
-
-    def merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield _packed(_sum(start, (blob for batch in batches for blob in batch.column(0))))
-
-    tasks = min(_FEW, frame.sparkSession.sparkContext.defaultParallelism)
-    try:
-        with errors_in_one_line():
-            rows = states.repartition(tasks).mapInArrow(merged, _STATE).toArrow()
-    finally:
-        task.destroy()
-    return _sum(start, rows["state"])
 
 
 def _counted(tally: T, parts: Iterator[Dataset]) -> Iterator[pa.Table]:

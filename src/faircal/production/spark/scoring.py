@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
@@ -84,11 +84,7 @@ def score(
     columns = needed_columns(model, keep, pairs.attributes) | {"row"}
     if "genuine" not in keep and pairs.has_images:
         columns.discard("genuine")  # who scores a billion pairs need not move their labels
-    return pairs.map(task, _schema(pairs, head), columns)
-
-
-def _schema(pairs: SparkPairs, head: pa.Table) -> Any:
-    return pairs.spark.createDataFrame(head).schema
+    return pairs.map(task, pairs.spark.createDataFrame(head).schema, columns)
 
 
 # ------------------------------------------------------------------ writing
@@ -111,8 +107,13 @@ def write(frame: DataFrame, out: str | Path) -> int:
 
     target = Path(out).absolute()
     parts = target.with_name(f"{target.name}.spark")
-    for folder in (parts, target):
-        _check_ours(folder)
+    for folder in (parts, target):  # what is to go must hold nothing but what Spark writes
+        names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+        others = [name for name in names if not name.lstrip("._").startswith(_SPARKS)]
+        if others:
+            raise ParameterError(
+                f"{folder}: holds {others[0]}, which is not of scored pairs; choose another path"
+            )
     observation = Observation("scored")
     shutil.rmtree(parts, ignore_errors=True)
     try:
@@ -127,29 +128,14 @@ def write(frame: DataFrame, out: str | Path) -> int:
                 f"{out}: the workers wrote {pairs} pairs, and {n_rows} of them are here; "
                 "choose a place that all machines see"
             )
-        _put(files, parts, target)
+        if target.suffix in (".parquet", ".csv"):
+            full = [file for file in files if rows_of(file)]
+            with atomic_path(target) as temporary:
+                join_parts(full, temporary, target.suffix)
+        else:
+            if target.is_dir():
+                shutil.rmtree(target)
+            parts.replace(target)
     finally:
         shutil.rmtree(parts, ignore_errors=True)
     return pairs
-
-
-def _check_ours(folder: Path) -> None:
-    """Raise where a folder that is to go holds anything but what Spark writes."""
-    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    others = [name for name in names if not name.lstrip("._").startswith(_SPARKS)]
-    if others:
-        raise ParameterError(
-            f"{folder}: holds {others[0]}, which is not of scored pairs; choose another path"
-        )
-
-
-def _put(files: Sequence[Path], parts: Path, target: Path) -> None:
-    """Make what was asked for of the parts."""
-    if target.suffix in (".parquet", ".csv"):
-        full = [file for file in files if rows_of(file)]
-        with atomic_path(target) as temporary:
-            join_parts(full, temporary, target.suffix)
-        return
-    if target.is_dir():
-        shutil.rmtree(target)
-    parts.replace(target)

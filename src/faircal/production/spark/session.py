@@ -20,7 +20,6 @@ from faircal._base.jobs import Progress, silent, step
 from faircal._base.registry import short
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     from faircal.data import PairFiles
@@ -73,30 +72,26 @@ def session(master: str | None = None, settings: Mapping[str, str] | None = None
             "Spark needs Java 17 or later, and there is none; install it, or set JAVA_HOME"
         )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark = _start(master, {**_OUR_SETTINGS, **(settings or {})})
-    try:
-        with errors_in_one_line():
-            yield spark
-    finally:
-        spark.stop()
-
-
-def _start(master: str | None, settings: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("faircal")
     if master is not None:
         builder = builder.master(master)
-    for name, value in settings.items():
+    for name, value in {**_OUR_SETTINGS, **(settings or {})}.items():
         builder = builder.config(name, value)
     try:
         with _quiet():
-            return builder.getOrCreate()
+            spark = builder.getOrCreate()
     except Exception as error:  # Spark's, Java's or py4j's, as it pleases
         which = "Spark" if master is None else f"Spark at {master}"
         raise ParameterError(
             f"{which} does not start ({_why(error)}); check --master and --conf"
         ) from error
+    try:
+        with errors_in_one_line():
+            yield spark
+    finally:
+        spark.stop()
 
 
 def _why(error: Exception) -> str:
@@ -161,10 +156,18 @@ def task_progress(spark: SparkSession, progress: Progress) -> Iterator[None]:
     if progress is silent:
         yield
         return
-    over = threading.Event()
-    thread = threading.Thread(
-        target=_watch, args=(spark.sparkContext, progress, over), name="faircal-spark", daemon=True
-    )
+    over, tracker = threading.Event(), spark.sparkContext.statusTracker()
+
+    def watch() -> None:
+        while not over.wait(_EVERY):
+            stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+            active = [stage for stage in stages if stage is not None]
+            total = sum(stage.numTasks for stage in active)
+            if total:
+                done = sum(stage.numCompletedTasks for stage in active)
+                progress(_WHAT, done, total, "")
+
+    thread = threading.Thread(target=watch, name="faircal-spark", daemon=True)
     thread.start()
     try:
         yield
@@ -172,17 +175,6 @@ def task_progress(spark: SparkSession, progress: Progress) -> Iterator[None]:
         over.set()
         thread.join()
         progress(_WHAT, 0, 0, "")
-
-
-def _watch(context: SparkContext, progress: Progress, over: threading.Event) -> None:
-    tracker = context.statusTracker()
-    while not over.wait(_EVERY):
-        stages = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
-        active = [stage for stage in stages if stage is not None]
-        total = sum(stage.numTasks for stage in active)
-        if total:
-            done = sum(stage.numCompletedTasks for stage in active)
-            progress(_WHAT, done, total, "")
 
 
 @dataclass(frozen=True)

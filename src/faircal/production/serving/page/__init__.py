@@ -131,30 +131,6 @@ def _has_key(service: Service, request: Request) -> bool:
     return not service.has_keys or service.who(request.headers.get("x-api-key")) is not None
 
 
-def _admit(gate: Access, request: Request, filled: PageForm) -> str:
-    """Return the name of whose key was filled in, and count the request as the service does.
-
-    Raises
-    ------
-    FormErrors
-        Where the key is not valid here, or not good for this.
-    Refused
-        Where it is too often, or under a name that is not the service's.
-    """
-    try:
-        scope = "verify" if filled.action == COMPARE else None
-        return gate.admit(request, scope, filled.text("key") or None).name
-    except Refused as refused:
-        asked = "a key is needed; ask whoever runs the service"
-        words = {
-            "key": "this key is not known here" if filled.text("key") else asked,
-            "scope": "this key is not good for verifying; use another",
-        }
-        if refused.code not in words:
-            raise
-        raise FormErrors(refused.status, key=words[refused.code]) from None
-
-
 class _Pages:
     """Makes pages of one service."""
 
@@ -174,10 +150,25 @@ class _Pages:
         self._environment.globals |= {"version": __version__, "static": _address, "sides": SIDES}
 
     async def asked(self, request: Request, filled: PageForm, gate: Access) -> Response:
-        """Answer who asks by the form, where the key is good for it."""
+        """Answer who asks by the form, where the key is good for it; count as the service does.
+
+        Raises
+        ------
+        Refused
+            Where it is too often, or under a name that is not the service's.
+        """
+        scope = "verify" if filled.action == COMPARE else None
         try:
-            who = _admit(gate, request, filled)
-        except FormErrors as wrong:
+            who = gate.admit(request, scope, filled.text("key") or None).name
+        except Refused as refused:
+            asked = "a key is needed; ask whoever runs the service"
+            words = {
+                "key": "this key is not known here" if filled.text("key") else asked,
+                "scope": "this key is not good for verifying; use another",
+            }
+            if refused.code not in words:
+                raise
+            wrong = FormErrors(refused.status, key=words[refused.code])
             return await run_in_threadpool(self.form, filled, wrong, has_key=False)
         return await run_in_threadpool(self.act, filled, who)
 

@@ -39,7 +39,15 @@ def read_numbers(text: str) -> Vector:
     if not text:
         raise DataError(f"{_EXPECTED}; found nothing")
     if text.startswith(("[", "{")):
-        return _checked(_from_json(text))
+        try:
+            parsed: object = json.loads(text)
+        except (ValueError, RecursionError):
+            raise DataError(f"{_EXPECTED}; this list is not complete, or no JSON") from None
+        if isinstance(parsed, dict):  # as our own service takes it
+            parsed = parsed.get("embedding")
+        if not isinstance(parsed, list) or not parsed or not {int, float} >= set(map(type, parsed)):
+            raise DataError(f"{_EXPECTED}; this is JSON, and no plain list of numbers")
+        return _checked(parsed)
     numbers: list[float] = []
     for word in filter(None, _SEPARATORS.split(text)):
         try:
@@ -56,19 +64,6 @@ def read_file(content: bytes) -> Vector:
         return read_numbers(content.decode("utf-8"))
     except UnicodeDecodeError:
         raise DataError("the file: expected .json or another text with numbers") from None
-
-
-def _from_json(text: str) -> object:
-    try:
-        parsed: object = json.loads(text)
-    except (ValueError, RecursionError):
-        raise DataError(f"{_EXPECTED}; this list is not complete, or no JSON") from None
-    if isinstance(parsed, dict):  # as our own service takes it
-        parsed = parsed.get("embedding")
-    numbers = parsed if isinstance(parsed, list) else []
-    if not numbers or any(type(one) not in (int, float) for one in numbers):
-        raise DataError(f"{_EXPECTED}; this is JSON, and no plain list of numbers")
-    return numbers
 
 
 def _checked(values: object) -> Vector:
@@ -164,7 +159,18 @@ class PageForm:
                 raise DataError("choose a photo")
             return service.embed(photo)
         if kind == "name":
-            return _enrolled(service, self.text(f"{side}_name"))
+            name = self.text(f"{side}_name")
+            if not name:
+                raise DataError("give the name of an enrolled template")
+            if service.store is None:
+                raise DataError("this service keeps no templates; give an embedding")
+            fine = len(name) <= LONGEST_ID and name.isprintable()
+            vectors = service.store.vectors([name]) if fine else {}
+            if name not in vectors:
+                raise DataError(
+                    "there is no template of this name; enrol it first, or correct the name"
+                )
+            return vectors[name]
         file = self.files.get(f"{side}_file")
         return read_file(file) if file else read_numbers(self.texts.get(f"{side}_numbers", ""))
 
@@ -217,12 +223,10 @@ def compare(service: Service, in_use: ModelInUse, filled: PageForm, who: str) ->
         return service.verify(
             vectors["left"],
             vectors["right"],
-            left_group=filled.text("left_group") or None,
-            right_group=filled.text("right_group") or None,
+            groups=(filled.text("left_group") or None, filled.text("right_group") or None),
             prior=prior,
             key=who,
-            left_id=filled.template("left"),
-            right_id=filled.template("right"),
+            ids=(filled.template("left"), filled.template("right")),
             in_use=in_use,
         )
     except StorageError as error:
@@ -241,8 +245,14 @@ def _fields(
     length = in_use.dimension  # a model of any dimension takes two of one length
     for name in SIDES:
         try:
-            vectors[name] = _of_length(filled.vector(name, service), length)
-            length = len(vectors[name])
+            vector = filled.vector(name, service)
+            if length in (None, len(vector)):
+                vectors[name], length = vector, len(vector)
+            else:
+                wrong[f"{name}_{filled.kind(name)}"] = (
+                    f"expected {length} numbers, found {len(vector)}; use the network of the "
+                    "model, one for both faces"
+                )
         except (DataError, ParameterError) as error:
             wrong[f"{name}_{filled.kind(name)}"] = str(error)
         if groups_needed(in_use) and not filled.text(f"{name}_group"):
@@ -251,28 +261,6 @@ def _fields(
         return vectors, read_share(filled.text("prior")[:100]), wrong
     except DataError as error:
         return vectors, None, wrong | {"prior": str(error)}
-
-
-def _of_length(vector: Vector, length: int | None) -> Vector:
-    if length is not None and len(vector) != length:
-        raise DataError(
-            f"expected {length} numbers, found {len(vector)}; use the network of the model, one "
-            "for both faces"
-        )
-    return vector
-
-
-def _enrolled(service: Service, name: str) -> Vector:
-    if not name:
-        raise DataError("give the name of an enrolled template")
-    if service.store is None:
-        raise DataError("this service keeps no templates; give an embedding")
-    fine = len(name) <= LONGEST_ID and name.isprintable()
-    vectors = service.store.vectors([name]) if fine else {}
-    if name not in vectors:
-        raise DataError("there is no template of this name; enrol it first, or correct the name")
-    vector: Vector = vectors[name]
-    return vector
 
 
 def groups_needed(in_use: ModelInUse) -> str:

@@ -195,15 +195,15 @@ class _CountsCollector:
                 yield CounterMetricFamily(each.metadata["name"], each.metadata["words"], value)
         failures = service.recorder.failures
         yield CounterMetricFamily("faircal_store_errors", "Failed writes of the trail.", failures)
-        by_decision = {"same": counts.same, "different": counts.pairs - counts.same}
-        yield _counter("decisions", "By decision.", "decision", by_decision)
+        family = CounterMetricFamily("faircal_decisions", "By decision.", labels=["decision"])
+        family.add_metric(["same"], counts.same)
+        family.add_metric(["different"], counts.pairs - counts.same)
+        yield family
         words = "Pairs by probability; le is the upper end of the bin."
-        by_bin = {f"{(k + 1) / BINS:g}": value for k, value in enumerate(counts.probabilities)}
-        yield _counter("probability", words, "le", by_bin)
-        yield from self._gauges()
-
-    def _gauges(self) -> Iterator[Metric]:
-        service, counts = self._service, self._service.counts
+        family = CounterMetricFamily("faircal_probability", words, labels=["le"])
+        for number, value in enumerate(counts.probabilities, start=1):
+            family.add_metric([f"{number / BINS:g}"], value)
+        yield family
         yield _gauge("trail_waiting", "Decisions not written yet.", {(): len(service.recorder)})
         yield _gauge("started_seconds", "When it started.", {(): service.started})
         share = counts.outside / counts.placed if counts.placed else 0.0
@@ -220,13 +220,6 @@ class _CountsCollector:
                 yield _gauge("templates", "Templates enrolled.", {(): service.store.count()})
         about = (service.in_use.digest, service.in_use.model.name)
         yield _gauge("model", "The model in use.", {about: 1}, "sha256", "method")
-
-
-def _counter(name: str, words: str, label: str, values: Mapping[str, int]) -> Metric:
-    family = CounterMetricFamily(f"faircal_{name}", words, labels=[label])
-    for key, value in values.items():
-        family.add_metric([key], value)
-    return family
 
 
 def _gauge(name: str, words: str, values: Mapping[tuple[str, ...], float], *labels: str) -> Metric:

@@ -119,8 +119,8 @@ def _about(in_use: ModelInUse) -> dict[str, Any]:
     facts: dict[str, Any] = without_nan(
         {
             "model": in_use.digest,
-            "prior": in_use.prior,
-            "calibrated_at": in_use.calibrated_at,
+            "prior": in_use.judge.prior,
+            "calibrated_at": in_use.judge.calibrated_at,
             "dimension": in_use.dimension,
             "operating_point": in_use.judge.point.as_json(),
             "card": in_use.facts,
@@ -183,7 +183,7 @@ def decisions_router(context: RouteContext) -> APIRouter:
         line = await context.ask(store.decision, name)
         if line is None:
             raise _unknown()
-        lines = await context.ask(list, pairs_of(store, line))
+        lines = await context.ask(pairs_of, store, line)
         return answer({"decisions": [_decision_json(each) for each in lines]})
 
     return router

@@ -14,7 +14,7 @@ from faircal.production.serving.batches import PairBatch
 from faircal.production.serving.bodies import ARROW, JSON, Refused, kind_of, parse
 from faircal.production.serving.fields import ROUTES, TemplateRef
 from faircal.production.serving.routes import RouteContext, answer
-from faircal.production.serving.service import Service
+from faircal.production.serving.service import Service, Sides
 from faircal.production.serving.store.records import TemplateInfo
 from faircal.production.serving.verification import ModelInUse, Vector, new_id, point_json
 
@@ -41,8 +41,8 @@ def verify_router(context: RouteContext) -> APIRouter:
         in_use, sides = service.in_use, [values["left"], values["right"]]
         left = await context.vector(sides[0], "left", in_use)
         right = await context.vector(sides[1], "right", in_use)
-        ids = [side.id if isinstance(side, TemplateRef) else None for side in sides]
-        return answer(_judged(service, in_use, values, (left, right), key.name, *ids))
+        one, other = (side.id if isinstance(side, TemplateRef) else None for side in sides)
+        return answer(_judged(service, in_use, values, (left, right), key.name, (one, other)))
 
     @router.post("/v1/verify/batch", openapi_extra=ROUTES["batch"], summary="Judge many pairs")
     async def verify_batch(request: Request) -> Response:
@@ -96,18 +96,15 @@ def _judged(
     values: dict[str, Any],
     pair: tuple[Vector, Vector],
     key: str,
-    left_id: str | None = None,
-    right_id: str | None = None,
+    ids: Sides,
 ) -> dict[str, Any]:
     """Judge a pair, with the groups and the share that a body asks for; return the answer."""
     verified = service.verify(
         *pair,
-        left_group=values["left_group"],
-        right_group=values["right_group"],
+        groups=(values["left_group"], values["right_group"]),
         prior=values["prior"],
         key=key,
-        left_id=left_id,
-        right_id=right_id,
+        ids=ids,
         in_use=in_use,
     )
     verdict = service.monitor.verdict
@@ -185,7 +182,7 @@ def templates_router(context: RouteContext) -> APIRouter:
         name, in_use = _named(request), service.in_use
         enrolled = await context.vector(TemplateRef(name), "template", in_use)
         probe = await context.vector(*fields.probe(values), in_use)
-        result = _judged(service, in_use, values, (enrolled, probe), key.name, name)
+        result = _judged(service, in_use, values, (enrolled, probe), key.name, (name, None))
         return answer({**result, "template": name})
 
     @router.post(

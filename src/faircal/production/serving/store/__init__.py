@@ -27,6 +27,7 @@ from faircal._base.errors import (
 )
 from faircal.production.serving.store.records import (
     DECISION,
+    KEY_PROOF,
     SCHEMA,
     Decision,
     TemplateCipher,
@@ -177,7 +178,7 @@ class Store(ABC):
             put = "INSERT INTO faircal.meta (name, value) VALUES (?, ?)"
             run(put, ("version", str(SCHEMA).encode()))
             if self._cipher is not None:
-                run(put, ("key", self._cipher.proof()))
+                run(put, ("key", self._cipher.encrypt(KEY_PROOF, "key")))
         rows = run("SELECT name, value FROM faircal.meta").fetchall()
         meta = {name: bytes(value) for name, value in rows}
         version = meta.get("version", b"?").decode("ascii", "replace")
@@ -195,8 +196,13 @@ class Store(ABC):
                 f"{where}: is not encrypted, but a key was given; leave the key out, "
                 "or start a new store with it"
             )
-        elif not self._cipher.proves(proof):
-            raise StorageError(f"{where}: is encrypted with another key; give that one")
+        else:
+            try:
+                self._cipher.decrypt(proof, "key")  # what was encrypted is authenticated, too
+            except StorageError as error:
+                raise StorageError(
+                    f"{where}: is encrypted with another key; give that one"
+                ) from error
 
     @abstractmethod
     def _erase(self) -> None:
@@ -324,35 +330,27 @@ class Store(ABC):
         """Bring the gallery to where the database is: cheap where nothing changed."""
         with self._syncing, self._reading(patient=True) as run:
             if self._synced is not None:
-                self._take_out(run, *self._synced)
+                last, removal = self._synced
+                rows = run(
+                    "SELECT seq, n FROM faircal.removed WHERE seq > ? ORDER BY seq", (removal,)
+                ).fetchall()
+                if rows and rows[0][0] == removal + 1:
+                    self._index.remove([n for _, n in rows])
+                    self._synced = (last, rows[-1][0])
+                elif rows:  # some of what was removed is not known any more
+                    self._synced = None
             if self._synced is None:
                 self._index.clear()
-                last = run("SELECT coalesce(max(seq), 0) FROM faircal.removed").fetchone()
-                self._synced = (0, int(last[0]))
-            self._take_in(run, *self._synced)
-
-    def _take_out(self, run: Transaction, last: int, removal: int) -> None:
-        """Remove what was removed since; where some of that is not known, forget all."""
-        rows = run(
-            "SELECT seq, n FROM faircal.removed WHERE seq > ? ORDER BY seq", (removal,)
-        ).fetchall()
-        if not rows:
-            return
-        if rows[0][0] == removal + 1:
-            self._index.remove([n for _, n in rows])
-            self._synced = (last, rows[-1][0])
-        else:
-            self._synced = None
-
-    def _take_in(self, run: Transaction, last: int, removal: int) -> None:
-        """Add what was enrolled since, part by part."""
-        statement = "SELECT n, id, embedding FROM faircal.templates WHERE n > ? ORDER BY n LIMIT ?"
-        while rows := run(statement, (last, INDEX_BLOCK)).fetchall():
-            vectors = np.stack([self._unpack(id_, kept) for _, id_, kept in rows])
-            self._index.add([row[0] for row in rows], [row[1] for row in rows], vectors)
-            vectors.fill(0)
-            last = rows[-1][0]
-            self._synced = (last, removal)
+                newest = run("SELECT coalesce(max(seq), 0) FROM faircal.removed").fetchone()
+                self._synced = (0, int(newest[0]))
+            last, removal = self._synced
+            new = "SELECT n, id, embedding FROM faircal.templates WHERE n > ? ORDER BY n LIMIT ?"
+            while rows := run(new, (last, INDEX_BLOCK)).fetchall():
+                vectors = np.stack([self._unpack(id_, kept) for _, id_, kept in rows])
+                self._index.add([row[0] for row in rows], [row[1] for row in rows], vectors)
+                vectors.fill(0)
+                last = rows[-1][0]
+                self._synced = (last, removal)
 
     def record(
         self, decisions: Sequence[Decision], states: Mapping[str, bytes] | None = None

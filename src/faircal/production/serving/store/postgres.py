@@ -222,13 +222,15 @@ class PostgresStore(Store):
 
     @contextmanager
     def _session(self, patient: bool) -> Iterator[Transaction]:
-        """Give a connection that was just tested."""
+        """Give a connection that was just tested.
+
+        One caller waits for a server that is away; the others are told at once.
+        """
+        probing = self._away
+        if probing and not self._probing.acquire(blocking=False):
+            raise StorageUnavailableError(f"{self.where}: does not answer; try again later")
         try:
-            with (
-                self._in_our_words(),
-                self._turn(),
-                self._pool.connection() as connection,
-            ):
+            with self._in_our_words(), self._pool.connection() as connection:
                 self._away = False
                 connection.patience = LONG if patient else SHORT
                 try:
@@ -238,15 +240,6 @@ class PostgresStore(Store):
         except StorageUnavailableError:
             self._away = True
             raise
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
-        """Let one caller wait for a server that is away, and tell the others at once."""
-        probing = self._away
-        if probing and not self._probing.acquire(blocking=False):
-            raise StorageUnavailableError(f"{self.where}: does not answer; try again later")
-        try:
-            yield
         finally:
             if probing:
                 self._probing.release()

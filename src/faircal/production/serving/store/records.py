@@ -185,8 +185,8 @@ def _plain(value: Any) -> Any:
 #: Bytes of a key, and of a nonce.
 KEY_BYTES, _NONCE_BYTES = 32, 12
 
-#: What the database holds to recognise its key by.
-_CHECK = b"faircal"
+#: What the database holds, encrypted, to recognise its key by.
+KEY_PROOF = b"faircal"
 
 
 class TemplateCipher:
@@ -230,17 +230,6 @@ class TemplateCipher:
                 f"{belongs} can't be decrypted: the record was changed or moved, or the key was; "
                 "restore a backup, or delete it"
             ) from error
-
-    def proof(self) -> bytes:
-        """Return what a database keeps to recognise this key by."""
-        return self.encrypt(_CHECK, "key")
-
-    def proves(self, proof: bytes) -> bool:
-        """Tell whether `proof` was made with this key."""
-        try:
-            return self.decrypt(proof, "key") == _CHECK
-        except StorageError:
-            return False
 
 
 def read_key(path: str | Path) -> bytes:

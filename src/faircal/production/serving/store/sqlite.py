@@ -67,7 +67,14 @@ class SqliteStore(Store):
     def __init__(self, path: str | Path, key: bytes | None = None) -> None:
         super().__init__(key)
         self.path = Path(path).absolute()
-        self._create()
+        try:  # for its owner only, before SQLite would make it for everybody
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            self._file = self._identity()
+        except OSError as error:
+            raise ParameterError(
+                f"cannot use {self.path} as store: {error.strerror}; give another path"
+            ) from error
         self._lock = Lock()
         self._readers: LifoQueue[sqlite3.Connection] = LifoQueue(maxsize=8)
         self._closed = False
@@ -80,17 +87,6 @@ class SqliteStore(Store):
         except BaseException:
             self.close()
             raise
-
-    def _create(self) -> None:
-        """Make the file for its owner only, before SQLite would for everybody."""
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-            self._file = self._identity()
-        except OSError as error:
-            raise ParameterError(
-                f"cannot use {self.path} as store: {error.strerror}; give another path"
-            ) from error
 
     def _identity(self) -> tuple[int, int]:
         """Return which file is at the path: another one, put there meanwhile, is not ours."""
@@ -107,7 +103,17 @@ class SqliteStore(Store):
         """Make the tables of a new file; refuse a file that is not ours."""
         with self._in_our_words():
             self._writer.execute("PRAGMA schema_version").fetchone()  # a database at all?
-            self._refuse_foreign()
+            (ours,) = self._writer.execute("PRAGMA application_id").fetchone()
+            if ours != _APPLICATION and not self._is_empty():
+                raise StorageError(
+                    f"{self.path}: is a SQLite database of another program; give another path"
+                )
+            (version,) = self._writer.execute("PRAGMA user_version").fetchone()
+            if version > SCHEMA:
+                raise StorageError(
+                    f"{self.path}: was made by a newer faircal (version {version} of the tables, "
+                    f"this one knows {SCHEMA}); install that one"
+                )
             self._writer.execute("PRAGMA journal_mode = WAL")
         with self._writing() as run:
             new = self._is_empty()
@@ -125,19 +131,6 @@ class SqliteStore(Store):
     def _is_empty(self) -> bool:
         return self._writer.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone() is None
 
-    def _refuse_foreign(self) -> None:
-        (ours,) = self._writer.execute("PRAGMA application_id").fetchone()
-        if ours != _APPLICATION and not self._is_empty():
-            raise StorageError(
-                f"{self.path}: is a SQLite database of another program; give another path"
-            )
-        (version,) = self._writer.execute("PRAGMA user_version").fetchone()
-        if version > SCHEMA:
-            raise StorageError(
-                f"{self.path}: was made by a newer faircal (version {version} of the tables, "
-                f"this one knows {SCHEMA}); install that one"
-            )
-
     @contextmanager
     def _in_our_words(self) -> Iterator[None]:
         """Say an error of SQLite in our words; its own never hold values."""
@@ -148,7 +141,11 @@ class SqliteStore(Store):
 
     def _error(self, error: sqlite3.Error) -> StorageError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if self._is_full(code):
+        full = code == sqlite3.SQLITE_FULL
+        if code == sqlite3.SQLITE_IOERR:
+            with suppress(OSError):
+                full = shutil.disk_usage(self.path.parent).free < _FULL
+        if full:
             return StorageFullError(
                 f"{self.path}: no room left on the disk; nothing was written; make room"
             )
@@ -167,16 +164,6 @@ class SqliteStore(Store):
             )
         return StorageError(f"{self.path}: {error}; check the disk")
 
-    def _is_full(self, code: int) -> bool:
-        if code == sqlite3.SQLITE_FULL:
-            return True
-        if code != sqlite3.SQLITE_IOERR:
-            return False
-        try:
-            return shutil.disk_usage(self.path.parent).free < _FULL
-        except OSError:
-            return False
-
     def _here(self) -> None:
         """Raise where the file is not there any more: what is written would be lost."""
         try:
@@ -191,31 +178,23 @@ class SqliteStore(Store):
     def _reading(self, patient: bool = False) -> Iterator[Transaction]:  # noqa: ARG002
         self._here()
         with self._in_our_words():
-            connection = self._reader()
+            try:
+                connection = self._readers.get_nowait()
+            except Empty:
+                connection = self._connect()
+                connection.execute("PRAGMA query_only = ON")
             try:
                 connection.execute("BEGIN")
                 yield Transaction(connection, _in_sqlite)
             finally:
-                self._give_back(connection)
-
-    def _reader(self) -> sqlite3.Connection:
-        try:
-            return self._readers.get_nowait()
-        except Empty:
-            connection = self._connect()
-            connection.execute("PRAGMA query_only = ON")
-            return connection
-
-    def _give_back(self, connection: sqlite3.Connection) -> None:
-        """Keep a reader for the next one, unless there are enough."""
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        try:
-            self._readers.put_nowait(connection)
-        except Full:
-            connection.close()
-        if self._closed:
-            self._close_readers()
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                try:
+                    self._readers.put_nowait(connection)  # for the next one
+                except Full:
+                    connection.close()
+                if self._closed:
+                    self._close_readers()
 
     def _close_readers(self) -> None:
         with suppress(Empty):
@@ -233,15 +212,12 @@ class SqliteStore(Store):
                 yield Transaction(self._writer, _in_sqlite)
                 self._writer.execute("COMMIT")
             except BaseException as error:
-                self._undo(failed=isinstance(error, sqlite3.Error))
+                with suppress(sqlite3.Error):
+                    if self._writer.in_transaction:
+                        self._writer.execute("ROLLBACK")
+                    if isinstance(error, sqlite3.Error):
+                        self._checkpoint()  # a full disk gets back the room that the log takes
                 raise
-
-    def _undo(self, failed: bool) -> None:
-        with suppress(sqlite3.Error):
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
-            if failed:
-                self._checkpoint()  # a full disk gets back the room that the log takes
 
     def _checkpoint(self) -> bool:
         """Move the log into the database and empty it; False where a reader is in the way."""

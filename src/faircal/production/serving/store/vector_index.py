@@ -64,21 +64,19 @@ class VectorIndex:
         with self._lock:
             for number in numbers:
                 row = self._rows.pop(number, None)
-                if row is not None:
-                    self._close_gap(row)
-
-    def _close_gap(self, row: int) -> None:
-        """Put the last vector in the place of the one of `row`, and zeros in its own."""
-        last = len(self._ids) - 1
-        id_, number = self._ids.pop(), self._numbers.pop()
-        freed = self._blocks[last // INDEX_BLOCK][last % INDEX_BLOCK]
-        if row != last:
-            self._blocks[row // INDEX_BLOCK][row % INDEX_BLOCK] = freed
-            self._ids[row], self._numbers[row] = id_, number
-            self._rows[number] = row
-        freed[...] = 0
-        if last % INDEX_BLOCK == 0:
-            self._blocks.pop()
+                if row is None:
+                    continue
+                # The last vector takes the place of this one, and zeros take its own.
+                last = len(self._ids) - 1
+                moved = self._ids.pop(), self._numbers.pop()
+                freed = self._blocks[last // INDEX_BLOCK][last % INDEX_BLOCK]
+                if row != last:
+                    self._blocks[row // INDEX_BLOCK][row % INDEX_BLOCK] = freed
+                    self._ids[row], self._numbers[row] = moved
+                    self._rows[moved[1]] = row
+                freed[...] = 0
+                if last % INDEX_BLOCK == 0:
+                    self._blocks.pop()
 
     def clear(self) -> None:
         """Overwrite and forget everything."""
@@ -99,24 +97,16 @@ class VectorIndex:
         with self._lock:
             if not self._ids:
                 return []
-            self._same_dimension(unit.size)
+            expected = self._blocks[0].shape[1]
+            if unit.size != expected:
+                raise DataError(
+                    f"probe: expected {expected} numbers, as the enrolled templates have; "
+                    f"found {unit.size}"
+                )
             cosines = np.concatenate([block @ unit for block in self._blocks])[: len(self._ids)]
-            best = self._best(cosines, limit)
+            best = np.arange(cosines.size)
+            if limit < cosines.size:  # the greatest, and all that equal the least of them
+                best = np.flatnonzero(cosines >= -np.partition(-cosines, limit - 1)[limit - 1])
             nearest = [(self._ids[row], float(np.clip(cosines[row], -1, 1))) for row in best]
         nearest.sort(key=lambda one: (-one[1], one[0]))
         return nearest[:limit]
-
-    @staticmethod
-    def _best(cosines: NDArray[np.float32], limit: int) -> NDArray[np.intp]:
-        """Return the rows of the `limit` greatest, and of all that equal the least of them."""
-        if limit >= cosines.size:
-            return np.arange(cosines.size)
-        least = -np.partition(-cosines, limit - 1)[limit - 1]
-        return np.flatnonzero(cosines >= least)
-
-    def _same_dimension(self, size: int) -> None:
-        expected = self._blocks[0].shape[1]
-        if size != expected:
-            raise DataError(
-                f"probe: expected {expected} numbers, as the enrolled templates have; found {size}"
-            )
