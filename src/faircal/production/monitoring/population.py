@@ -101,7 +101,7 @@ def survey(model: Method, data: PairParts, *, random_state: int = 0) -> Populati
         buckets.append(dealt % CALIBRATION_BUCKETS)
     people = len(np.unique(taken.people))
     placed = CalibrationPlaces.of(model, taken, people, random_state, rng)
-    bare = _without_counts(taken, placed)
+    bare = _bins_and_strata(taken, placed)
     codes = code_pairs(bare, taken.score, placed.cluster, placed.outside)
     layout, kind = Layout(BINS, len(bare.stratum), CALIBRATION_BUCKETS), taken.genuine.astype(int)
     counts, by_image = (layout.tables(codes, bucket, kind, 2) for bucket in buckets)
@@ -125,7 +125,7 @@ def survey(model: Method, data: PairParts, *, random_state: int = 0) -> Populati
     return population
 
 
-def _without_counts(taken: CalibrationPairs, placed: CalibrationPlaces) -> Population:
+def _bins_and_strata(taken: CalibrationPairs, placed: CalibrationPlaces) -> Population:
     """Return bins, regions and strata, by which pairs are counted."""
     picture = np.histogram_bin_edges(taken.similarity, _PICTURE_BINS)
     genuine_counts, imposter_counts = (
