@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -30,7 +30,15 @@ from faircal.evaluation.compare.verdicts import (
 )
 from faircal.metrics.catalogue import METRICS
 from faircal.metrics.intervals import Key
-from faircal.metrics.results import ALL, GLOBAL, Condition, Result, read_rows, write_rows
+from faircal.metrics.results import (
+    ALL,
+    GLOBAL,
+    REPLICATES,
+    Condition,
+    Result,
+    read_rows,
+    write_rows,
+)
 
 _RATES = ("fpr", "fnr", "tpr")
 #: What a method changes, in short: groups, metric, and where rates are taken.
@@ -218,14 +226,18 @@ def differences(
     by = (run.names("attribute") or [""])[0] if attribute is None else attribute
     compared = []
     for feature in run.names("feature"):
-        a = run.find(feature, reference, by)
+        a = run.find(feature, reference, by) or {}
+        keys = [
+            key
+            for group, metric, kind in HEADLINES
+            for key in a
+            if key[0] == group and key[2] == metric and Condition.of(key[1]).kind == kind
+        ]
         for method in run.names("method"):
             b = run.find(feature, method, by)
-            if a is None or b is None or method == reference:
-                continue
-            both = MatchedValues(feature, by, reference, method, a, b)
-            keys = [key for key in _headlines(a) if key in b]
-            compared += [_one(both, key, level, True, 0.0) for key in keys]
+            if b is not None and method != reference:
+                both = MatchedValues(feature, by, reference, method, a, b)
+                compared += [_one(both, key, level, True, 0.0) for key in keys if key in b]
     return correct(compared)
 
 
@@ -247,7 +259,7 @@ def write_differences(folder: Path, record: dict[str, Any], rows: Sequence[Resul
         ``results.csv``.
     """
     compared: list[Comparison] = []
-    if ComparedRun.kept(folder):
+    if (folder / REPLICATES).exists():
         run = ComparedRun.of(folder, record, rows)
         for attribute in run.names("attribute"):
             compared += differences(run, REFERENCE, attribute=attribute)
@@ -290,22 +302,28 @@ def _keys(
     """Return what is compared, in the order of metrics, conditions and groups of A."""
     own = run_a.thresholded and run_b.thresholded
 
-    def compared(key: Key) -> bool:
-        _, condition, metric = key
+    def compared(condition: str, metric: str) -> bool:
         of = metric.partition("_")[0]
         if of not in _RATES and metric not in ("fdr", "ir", "garbe"):
             return True
-        return (
-            condition == "" if own and of != "tpr" else condition.startswith(("global_fpr", "fpr"))
-        )
+        if own and of != "tpr":
+            return condition == ""
+        return condition.startswith(("global_fpr", "fpr"))
 
-    keys = {metric: [key for key in both.a if key[2] == metric] for metric in metrics}
     keys_to_compare: list[Key] = []
     for metric in metrics:
-        here = list(filter(compared, keys[metric]))
-        there = [key for key in both.b if key[2] == metric and compared(key)]
-        _check_same(run_a, run_b, "groups", here, there, lambda key: key[0])
-        _check_same(run_a, run_b, "operating points", here, there, lambda key: key[1])
+        here, there = (
+            [key for key in values if key[2] == metric and compared(key[1], metric)]
+            for values in (both.a, both.b)
+        )
+        for place, what in enumerate(("groups", "operating points")):
+            a, b = ({key[place] for key in keys} for keys in (here, there))
+            for run, other, more in ((run_a, run_b, a - b), (run_b, run_a, b - a)):
+                if more:
+                    raise DataError(
+                        f"{other.name}: lacks the {what} {in_words(sorted(more))} of {run.name};"
+                        f" run both with the same {what}"
+                    )
         keys_to_compare += (key for key in here if not _set(key, both))
     return keys_to_compare
 
@@ -321,24 +339,6 @@ def _why(matched: Sequence[MatchedValues], metrics: Sequence[str]) -> str:
     return f"there is no {names} at an operating point of both runs"
 
 
-def _check_same(
-    run_a: ComparedRun,
-    run_b: ComparedRun,
-    what: str,
-    here: Iterable[Key],
-    there: Iterable[Key],
-    part: Callable[[Key], str],
-) -> None:
-    a, b = ({part(key) for key in keys} for keys in (here, there))
-    for run, more in ((run_a, a - b), (run_b, b - a)):
-        if more:
-            other = run_b if run is run_a else run_a
-            raise DataError(
-                f"{other.name}: lacks the {what} {in_words(sorted(more))} of {run.name}; run both"
-                f" with the same {what}"
-            )
-
-
 def _set(key: Key, both: MatchedValues) -> bool:
     """Whether a rate is what was asked for: that of all pairs at its own operating point."""
     group, condition, metric = key
@@ -346,13 +346,6 @@ def _set(key: Key, both: MatchedValues) -> bool:
     if group != GLOBAL or rate is None:
         return False
     return all(math.isclose(side[key].value, rate, rel_tol=1e-6) for side in (both.a, both.b))
-
-
-def _headlines(values: Iterable[Key]) -> Iterator[Key]:
-    for group, metric, kind in HEADLINES:
-        for key in values:
-            if key[0] == group and key[2] == metric and Condition.of(key[1]).kind == kind:
-                yield key
 
 
 def _one(
@@ -366,7 +359,7 @@ def _one(
     a, b = both.a[key], both.b[key]
     apart = difference(a, b, level=level, correlation=None if paired else 0.0)
     fewest = min((each.people for each in (a, b) if not math.isnan(each.people)), default=math.nan)
-    verdict: Verdict = "not told apart" if apart.known else "not known"
+    verdict: Verdict = "not known" if math.isnan(apart.value) else "not told apart"
     if (a.withheld or b.withheld) and not math.isnan(b.value - a.value):
         verdict = "not enough data"
     where = both.feature, both.attribute, both.method_a, both.method_b, *key
@@ -381,17 +374,13 @@ def correct(comparisons: Sequence[Comparison]) -> list[Comparison]:
     corrected = iter(holm([each.p for each in reportable]))
     judged = []
     for each in comparisons:
-        if not each.reportable:
-            judged.append(each._replace(family=float(len(reportable))))
-            continue
-        p = next(corrected)
-        verdict = _verdict(each, p)
-        judged.append(each._replace(p_holm=p, verdict=verdict, family=float(len(reportable))))
+        row = each._replace(family=float(len(reportable)))
+        if each.reportable:
+            p, verdict = next(corrected), "not told apart"
+            # 1 − 0.95 is a little more than 0.05 in floating point, other levels a little less.
+            if p <= 1 - each.level + 1e-12:
+                better = math.copysign(1, each.difference) == improvement_sign(each.metric)
+                verdict = "better" if better else "worse"
+            row = row._replace(p_holm=p, verdict=verdict)
+        judged.append(row)
     return judged
-
-
-def _verdict(of: Comparison, corrected: float) -> Verdict:
-    # 1 − 0.95 is a little more than 0.05 in floating point, other levels a little less.
-    if corrected > 1 - of.level + 1e-12:
-        return "not told apart"
-    return "better" if math.copysign(1, of.difference) == improvement_sign(of.metric) else "worse"

@@ -30,12 +30,22 @@ _NONE = np.zeros(0, np.float32)
 _FEWEST = 4.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Estimate:
     """A value, its interval, and its noise with other people (replicates less the value).
 
     `inflated` says that noise makes the value too large on average, as it does a calibration error
     or a deviation over groups; `people` and `withheld` are those of the result.
+
+    Attributes
+    ----------
+    known : bool
+        Whether there is a value with an interval.
+    below, above : float
+        How far the ends are away.
+    noise_below : float
+        How far noise alone puts the lower end away: no further than the upper one. As far as the
+        end is further away, noise may have made the value too large.
     """
 
     value: float
@@ -47,40 +57,16 @@ class Estimate:
     people: float = math.nan
     withheld: str = ""
 
-    @property
-    def known(self) -> bool:
-        """Whether there is a value with an interval."""
-        return all(map(math.isfinite, (self.value, self.low, self.high)))
-
-    @property
-    def below(self) -> float:
-        """How far the lower end is away."""
-        return max(self.value - self.low, 0.0)
-
-    @property
-    def above(self) -> float:
-        """How far the upper end is away."""
-        return max(self.high - self.value, 0.0)
-
-    @property
-    def noise_below(self) -> float:
-        """How far noise alone puts the lower end away: no further than the upper one."""
-        return min(self.below, self.above) if self.inflated else self.below
-
-    @property
-    def too_large(self) -> float:
-        """By how much noise may have made the value too large."""
-        return self.below - self.noise_below
-
-    @property
-    def spread(self) -> float:
-        """The standard deviation of the replicates."""
-        return float(np.std(self.noise, dtype=np.float64)) if len(self.noise) else 0.0
+    def __post_init__(self) -> None:
+        self.known = all(map(math.isfinite, (self.value, self.low, self.high)))
+        self.below, self.above = max(self.value - self.low, 0.0), max(self.high - self.value, 0.0)
+        self.noise_below = min(self.below, self.above) if self.inflated else self.below
 
     @property
     def freedom(self) -> float:
         """Degrees of freedom: an interval wider than its noise is Student's, not normal."""
-        normal = float(ndtri((1 + self.level) / 2)) * self.spread
+        spread = float(np.std(self.noise, dtype=np.float64)) if len(self.noise) else 0.0
+        normal = float(ndtri((1 + self.level) / 2)) * spread
         half = self.above if self.inflated else (self.below + self.above) / 2
         if normal == 0 or half <= normal * 1.001:
             return math.inf
@@ -88,7 +74,7 @@ class Estimate:
         low, high = math.log(_FEWEST), math.log(1e6)
         for _ in range(40):
             middle = (low + high) / 2
-            wide = float(stdtrit(math.exp(middle), (1 + self.level) / 2)) * self.spread > half
+            wide = float(stdtrit(math.exp(middle), (1 + self.level) / 2)) * spread > half
             low, high = (middle, high) if wide else (low, middle)
         return math.exp(low)
 
@@ -115,23 +101,18 @@ class Difference:
     freedom: float
     level: float
 
-    @property
-    def known(self) -> bool:
-        """Whether both values are known."""
-        return math.isfinite(self.value)
-
-    def error(self, towards: float) -> float:
-        """Return the standard error on the side that is below (-1) or above (1)."""
-        half = self.value - self.low if towards < 0 else self.high - self.value
-        return half / self._quantile((1 + self.level) / 2)
-
     def p_value(self, tolerance: float = 0.0) -> float:
         """Return how likely chance alone makes a difference beyond `tolerance`, on either side."""
         beyond = abs(self.value) - tolerance
-        if not self.known or beyond <= 0:
+        if not beyond > 0:  # also where the difference is not known
             return 1.0
-        error = self.error(-math.copysign(1, self.value))
-        return 0.0 if error == 0 else 2 * self._tail(beyond / error)
+        half = self.value - self.low if self.value > 0 else self.high - self.value
+        error = half / _quantile(self.freedom, (1 + self.level) / 2)
+        if error == 0:
+            return 0.0
+        if math.isinf(self.freedom):
+            return math.erfc(beyond / error / math.sqrt(2))
+        return 2 * float(stdtr(self.freedom, -beyond / error))
 
     def detectable(self, worse: float, risk: float, power: float = 0.8) -> float:
         """Return the smallest difference, upwards where `worse` is 1, that would show.
@@ -145,15 +126,14 @@ class Difference:
         power : float
             How often it is to show.
         """
-        return (self._quantile(1 - risk / 2) + self._quantile(power)) * self.error(-worse)
+        errors = _quantile(self.freedom, 1 - risk / 2) + _quantile(self.freedom, power)
+        half = self.value - self.low if worse > 0 else self.high - self.value
+        return errors * (half / _quantile(self.freedom, (1 + self.level) / 2))
 
-    def _quantile(self, at: float) -> float:
-        return float(ndtri(at) if math.isinf(self.freedom) else stdtrit(self.freedom, at))
 
-    def _tail(self, at: float) -> float:
-        if math.isinf(self.freedom):
-            return math.erfc(at / math.sqrt(2)) / 2
-        return float(stdtr(self.freedom, -at))
+def _quantile(freedom: float, at: float) -> float:
+    """Return Student's quantile; with infinite degrees of freedom, the normal one."""
+    return float(ndtri(at) if math.isinf(freedom) else stdtrit(freedom, at))
 
 
 def difference(
@@ -186,30 +166,35 @@ def difference(
         nan = math.nan
         return Difference(nan, nan, nan, 0.0, math.inf, level)
     r = common_noise(a.noise, b.noise) if correlation is None else correlation
-    freedom = _freedom(a, b)
-    unscaled = Difference(b.value - a.value, 0.0, 0.0, r, freedom, level)
+    # Degrees of freedom are put together as Welch and Satterthwaite do.
+    squares, parts = 0.0, 0.0
+    for each in (a, b):
+        square, own = (each.below + each.above) ** 2, each.freedom
+        squares += square
+        parts += square**2 / own  # an infinite one adds nothing
+    freedom = squares**2 / parts if parts > 0 else math.inf
     # Each interval has a level of its own; what they say is the same.
-    at = unscaled._quantile((1 + level) / 2)
-    wide_a, wide_b = (at / unscaled._quantile((1 + e.level) / 2) for e in (a, b))
+    at = _quantile(freedom, (1 + level) / 2)
+    wide_a, wide_b = (at / _quantile(freedom, (1 + each.level) / 2) for each in (a, b))
     a_down, a_up = wide_a * a.noise_below, wide_a * a.above
     b_down, b_up = wide_b * b.noise_below, wide_b * b.above
-    down = _apart(b_down, a_up, max(b_down - a_down, a_up - b_up), r)
-    up = _apart(b_up, a_down, max(b_up - a_up, a_down - b_down), r)
+    sides = (
+        (b_down, a_up, max(b_down - a_down, a_up - b_up)),
+        (b_up, a_down, max(b_up - a_up, a_down - b_down)),
+    )
+    # Of symmetric intervals: √(x² + y² − 2 r x y), whatever r.
+    down, up = (
+        combined_reach(one, other, -r)
+        if r <= 0
+        else math.sqrt((1 - r) * (one**2 + other**2) + r * max(moved, 0.0) ** 2)
+        for one, other, moved in sides
+    )
     # Both may be too large, the larger one no more than the smaller: only what the one may be too
     # large by more than the other counts.
-    more = wide_b * b.too_large - wide_a * a.too_large
-    low, high = unscaled.value - down - max(more, 0.0), unscaled.value + up + max(-more, 0.0)
-    return Difference(unscaled.value, low, high, r, freedom, level)
-
-
-def _apart(one: float, other: float, moved: float, r: float) -> float:
-    """Return how far the end of a difference is away.
-
-    Of symmetric intervals: √(x² + y² − 2 r x y), whatever r.
-    """
-    if r <= 0:
-        return combined_reach(one, other, -r)
-    return math.sqrt((1 - r) * (one**2 + other**2) + r * max(moved, 0.0) ** 2)
+    more = wide_b * (b.below - b.noise_below) - wide_a * (a.below - a.noise_below)
+    value = b.value - a.value
+    low, high = value - down - max(more, 0.0), value + up + max(-more, 0.0)
+    return Difference(value, low, high, r, freedom, level)
 
 
 def common_noise(a: Noise, b: Noise) -> float:
@@ -221,17 +206,6 @@ def common_noise(a: Noise, b: Noise) -> float:
     if len(x) < 2 or x.std() == 0 or y.std() == 0:
         return 0.0
     return float(np.clip(np.corrcoef(x, y)[0, 1], -1, 1))
-
-
-def _freedom(a: Estimate, b: Estimate) -> float:
-    """Put degrees of freedom together as Welch and Satterthwaite do."""
-    squares = [(each.below + each.above) ** 2 for each in (a, b)]
-    parts = [
-        square**2 / each.freedom
-        for square, each in zip(squares, (a, b), strict=True)
-        if math.isfinite(each.freedom) and square
-    ]
-    return sum(squares) ** 2 / sum(parts) if parts and sum(parts) > 0 else math.inf
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -280,20 +254,27 @@ def of_results(results: Iterable[Result], noise: Mapping[Key, Noise]) -> dict[Ke
     (0.17, 0.23)
     """
     by_key = {each.what: each for each in results}
-    values = {key: each.value for key, each in by_key.items()}
-    kept: dict[tuple[str, str], _Groups] = {}
+    keys_of: dict[tuple[str, str], list[Key]] = {}
+    for key, each in by_key.items():
+        if each.group not in (GLOBAL, ALL) and not math.isnan(each.value):
+            keys_of.setdefault((each.condition, each.metric), []).append(key)
+    groups: dict[tuple[str, str], _Groups] = {}
+    for of, keys in keys_of.items():
+        if len(keys) > 1 and all(key in noise for key in keys):
+            plain = np.array([by_key[key].value for key in keys])
+            together = np.stack([noise[key] for key in keys], axis=-1)
+            groups[of] = plain, plain + together.astype(np.float64)
     estimates = {}
     for key, each in by_key.items():
-        own = noise.get(key)
-        if each.group == ALL:
-            own = _over_groups(each.condition, each.metric, values, noise, kept)
+        over = each.group == ALL
+        own = _over_groups(each.condition, each.metric, groups) if over else noise.get(key)
         if own is None:
             own = _NONE
         low, high, level = each.low, each.high, _LEVEL if math.isnan(each.level) else each.level
-        if each.group == ALL and math.isnan(low) and len(own):
+        if over and math.isnan(low) and len(own):
             half = float(ndtri((1 + level) / 2) * np.std(own, dtype=np.float64))
             low, high = each.value - half, each.value + half
-        inflated = each.group == ALL or each.metric in _INFLATED
+        inflated = over or each.metric in _INFLATED
         estimates[key] = Estimate(
             each.value, low, high, own, level, inflated, each.people, each.withheld
         )
@@ -305,53 +286,23 @@ _Groups = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def _over_groups(
-    condition: str,
-    metric: str,
-    values: Mapping[Key, float],
-    noise: Mapping[Key, Noise],
-    kept: dict[tuple[str, str], _Groups],
+    condition: str, metric: str, groups: Mapping[tuple[str, str], _Groups]
 ) -> Noise | None:
     """Return the noise of a number over groups: with the groups' noise, less without."""
-
-    def groups(of: str) -> _Groups:
-        if (condition, of) not in kept:
-            kept[condition, of] = _gather(condition, of, values, noise)
-        return kept[condition, of]
-
     of, _, name = metric.partition("_")
-    if name in DEVIATIONS or name == "gap":
-        pairs = [groups(of)]
-    elif metric in FAIRNESS and FAIRNESS[metric].of == "both":
-        pairs = [groups("fpr"), groups("fnr")]
-    elif name in FAIRNESS:
-        pairs = [groups(of)]
-    else:
+    deviation, measure = name in DEVIATIONS or name == "gap", name or metric
+    if not deviation and measure not in FAIRNESS:
         return None
-    if any(plain.shape[-1] < 2 or not len(noisy) for plain, noisy in pairs):
+    kinds = ("fpr", "fnr") if metric in FAIRNESS else (of,)
+    if any((condition, kind) not in groups for kind in kinds):
         return None
-    if name in DEVIATIONS or name == "gap":
+    pairs = [groups[condition, kind] for kind in kinds]
+    if deviation:
         ((plain, noisy),) = pairs
         moved = deviation_of(name, noisy) - deviation_of(name, plain)
     else:
-        function = FAIRNESS[metric if metric in FAIRNESS else name].function
+        function = FAIRNESS[measure].function
         with np.errstate(invalid="ignore"):
             moved = function(*(np.clip(noisy, 0, 1) for _, noisy in pairs))
             moved = moved - function(*(np.clip(plain, 0, 1) for plain, _ in pairs))
     return np.asarray(moved, np.float32) if np.isfinite(moved).all() else None
-
-
-def _gather(
-    condition: str,
-    metric: str,
-    values: Mapping[Key, float],
-    noise: Mapping[Key, Noise],
-) -> _Groups:
-    keys = [
-        key
-        for key, value in values.items()
-        if key[0] not in (GLOBAL, ALL) and key[1:] == (condition, metric) and not math.isnan(value)
-    ]
-    plain = np.array([values[key] for key in keys])
-    if not keys or any(key not in noise for key in keys):
-        return plain, np.zeros((0, 0))
-    return plain, plain + np.stack([noise[key] for key in keys], axis=-1).astype(np.float64)

@@ -74,11 +74,6 @@ class ComparedRun:
         estimates = {of: of_results(results[of], noise[of]) for of in noise if of in results}
         return cls(str(home), record, estimates)
 
-    @staticmethod
-    def kept(folder: str | Path) -> bool:
-        """Whether a folder has what differences are made of; damaged or not."""
-        return (Path(folder) / REPLICATES).exists()
-
     def names(self, field: str) -> list[str]:
         """Return the features, methods or attributes, in order."""
         return list(dict.fromkeys(getattr(each, field) for each in self.estimates))

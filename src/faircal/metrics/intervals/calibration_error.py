@@ -157,14 +157,22 @@ def cut(probability: Float64) -> tuple[Int64, Int64]:
 def _covariance(
     values: Float64, bin_of: Int64, bins: Float64, identified: IdentifiedPairs
 ) -> Float64:
-    """Return the covariance of the bins over people."""
-    each = 1 / len(values)
-    dyads, width = identified.trials["fpr"], len(bins)
-    genuine, imposters = identified.trials["fnr"].rows, dyads.rows
+    """Return the covariance of the bins over people.
 
-    def summed(rows: list[Int64], who: list[Int64]) -> Float64:
-        """Return the products of what units have in two bins, less what a mean unit has."""
-        at, unit = np.concatenate(rows), np.concatenate(who)
+    As in `IdentifiedPairs.spread`, a dyad is counted with both of its people.
+    """
+    each, width = 1 / len(values), len(bins)
+    left, right, dyads = identified.left, identified.right, identified.trials["fpr"]
+    genuine, imposters = identified.trials["fnr"].rows, dyads.rows
+    persons = np.concatenate([left[genuine], left[imposters], right[imposters]])
+    units = [(np.concatenate([genuine, imposters, imposters]), persons)]
+    if len(imposters):
+        dyad_of = np.empty(len(imposters), np.int64)
+        dyad_of[dyads.order] = np.repeat(np.arange(len(dyads.starts)), dyads.sizes.astype(np.int64))
+        units.append((imposters, dyad_of))
+    products = []
+    for at, unit in units:
+        # The products of what units have in two bins, less what a mean unit has.
         table = csr_array((values[at], (unit, bin_of[at])), shape=(int(unit.max()) + 1, width))
         share = np.bincount(unit) * each
         gram = (table.T @ table).toarray()
@@ -172,19 +180,10 @@ def _covariance(
         product = gram - cross - cross.T + (share @ share) * np.outer(bins, bins)
         # What all have in common does not vary with who they are.
         common = table.sum(axis=0) - share.sum() * bins
-        return np.asarray(product - np.outer(common, common) / np.count_nonzero(share))
-
-    left, right = identified.left, identified.right
-    people = [left[genuine], left[imposters], right[imposters]]
-    persons = summed([genuine, imposters, imposters], people)
-    if not len(imposters):
-        return persons * unbiased(len(identified.people), alone=True)
-    dyad_of = np.empty(len(imposters), np.int64)
-    dyad_of[dyads.order] = np.repeat(np.arange(len(dyads.starts)), dyads.sizes.astype(np.int64))
-    # As in `IdentifiedPairs.spread`: a dyad is counted with both of its people.
-    return (persons - summed([imposters], [dyad_of])) * unbiased(
-        len(identified.people), alone=False
-    )
+        products.append(product - np.outer(common, common) / np.count_nonzero(share))
+    persons_alone = len(products) == 1
+    total = products[0] if persons_alone else products[0] - products[1]
+    return np.asarray(total * unbiased(len(identified.people), alone=persons_alone))
 
 
 def _noise_factor(probability: Float64, identified: IdentifiedPairs) -> float:

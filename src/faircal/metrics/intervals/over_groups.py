@@ -152,10 +152,6 @@ def unfairness_interval(
         away = np.asarray(towards * (measure.function(*inside) - measure.fair))
         return np.where(np.isnan(away), undefined, away)
 
-    def rates_at(part: float) -> list[Float64]:
-        """Return rates on the way from equal groups (0) to those that were counted (1)."""
-        return [each.mean() + part * (each - each.mean()) for each in rates]
-
     drawn = []
     for counted, (low, high) in zip(rates, ends, strict=True):
         # As far up and down as the groups' intervals reach.
@@ -164,14 +160,18 @@ def unfairness_interval(
         drawn.append(np.clip(counted + normal * reach, _SMALLEST_RATE, 1 - _SMALLEST_RATE))
     of_others, estimate = unfair(drawn, np.inf), float(unfair(rates, np.nan))
     if np.isfinite(estimate):
+        # The truth lies on the way from equal groups (0) to the rates that were counted (1).
+        ways = [
+            (draw, each.mean(), each - each.mean())
+            for draw, each in zip(simulate, rates, strict=True)
+        ]
         part = lowest_scale(
-            lambda part: unfair(
-                [draw(each) for draw, each in zip(simulate, rates_at(part), strict=True)], 0.0
-            ),
+            lambda part: unfair([draw(mean + part * off) for draw, mean, off in ways], 0.0),
             estimate,
             level,
         )
-        least = min(float(unfair(rates_at(part), np.nan)), estimate) if part > 0 else 0.0
+        truth = [mean + part * off for _, mean, off in ways]
+        least = min(float(unfair(truth, np.nan)), estimate) if part > 0 else 0.0
     else:  # a group without an error: a ratio to it has no upper end
         least = float(np.quantile(of_others, (1 - level) / 2))
     # With no lower end to miss, all that the interval may miss is for the upper one.

@@ -96,6 +96,15 @@ class Uncertainty:
             )
             for name, of in rows.items()
         }
+        #: The error rate that a rate is, or is one minus, and its value.
+        self._rates = {
+            (group, condition, metric): (
+                ERROR_RATES[metric],
+                min(max(1 - value if metric == "tpr" else value, 0.0), 1.0),
+            )
+            for (group, condition, metric), value in self.values.items()
+            if metric in ERROR_RATES
+        }
         self._thresholds: dict[str, float] = {}
         for (group, condition, metric), value in self.values.items():
             if (group, metric) == (GLOBAL, "threshold"):
@@ -130,7 +139,7 @@ class Uncertainty:
             if pairs.people(metric) < FEWEST:
                 return None
             if metric in ERROR_RATES:
-                kind, rate = _error_rate(metric, value)
+                kind, rate = self._rates[key]
                 spread = pairs.rate_spread(kind, self._thresholds.get(condition, np.nan), rate)
                 if metric == "tpr":
                     spread = spread._replace(influence=-spread.influence)
@@ -145,7 +154,7 @@ class Uncertainty:
     def effective_trials(self, group: str, condition: str, metric: str) -> float:
         """Return how many independent pairs would make a rate as uncertain as it is."""
         key, pairs = (group, condition, metric), self.sets[group]
-        kind, rate = _error_rate(metric, self.values[key])
+        kind, rate = self._rates[key]
         trials = pairs.identified.trials[kind].pairs
         if self.independent:
             return float(trials)
@@ -195,7 +204,7 @@ class Uncertainty:
         if metric == "tpr" and condition and not self._given:
             return self._tpr_at_fpr(key, value, level)
         if metric in ERROR_RATES:
-            return self._rate(key, value, level)
+            return self._rate(key, level)
         if metric in ("ks", "ece"):
             of_bins = pairs.curve.estimates[metric]
             ends = pairs.curve.interval(metric, level)
@@ -209,10 +218,10 @@ class Uncertainty:
         ends = spread.interval(value, level, loss=True)
         return (ends[0], min(ends[1], 1.0)) if metric in ("brier", "min_cllr") else ends
 
-    def _rate(self, key: Key, value: float, level: float) -> Ends:
+    def _rate(self, key: Key, level: float) -> Ends:
         """Return the interval of a rate at a threshold."""
         group, condition, metric = key
-        kind, rate = _error_rate(metric, value)
+        kind, rate = self._rates[key]
         pairs, wider = self.sets[group], self._wider(key, kind, rate)
         low, high = pairs.dependence(kind).interval(rate, level, wider=wider)
         scores = pairs.score[pairs.identified.trials[kind].rows]
@@ -231,7 +240,7 @@ class Uncertainty:
         group, condition, _ = key
         pairs, rate = self.sets[group], Condition.of(condition).rate
         at = self._thresholds.get(condition, np.nan)
-        low, high = self._rate(key, value, level)
+        low, high = self._rate(key, level)
         # The highest and the lowest threshold at which the counted FPR may be that of the rate.
         genuine, imposters = (
             pairs.score[pairs.identified.trials[kind].rows] for kind in ("fnr", "fpr")
@@ -356,8 +365,3 @@ class Uncertainty:
         spreads = [self.spread(*k) for k in keys]
         variances = [np.nan if spread is None else spread.variance for spread in spreads]
         return np.asarray(truth + noise * np.sqrt(variances))
-
-
-def _error_rate(metric: str, value: float) -> tuple[str, float]:
-    """Return the error rate that a rate is, or is one minus, and its value."""
-    return ERROR_RATES[metric], min(max(1 - value if metric == "tpr" else value, 0.0), 1.0)
