@@ -78,13 +78,13 @@ def test_bound_and_allowed_errors_are_two_sides_of_one_test():
     assert most >= 0
     assert found.upper_bound(most, 0.1) <= 0.02 < found.upper_bound(most + 1, 0.1)
     lowest = found.upper_bound(0, 0.1)
-    assert found.test(lowest * 1.01, 0.1)(0)
-    assert not found.test(lowest * 0.99, 0.1)(0)
+    assert found.too_few(0, lowest * 1.01, 0.1)
+    assert not found.too_few(0, lowest * 0.99, 0.1)
 
 
 def test_a_rate_needs_people_besides_pairs():
     found = crowd(np.random.default_rng(2), n=30, images=8, person=0.0, two=0.0)
-    assert found.test(0.005, 0.05)(0)  # by its pairs
+    assert found.too_few(0, 0.005, 0.05)  # by its pairs
     assert found.allowed(0.005, 0.05) == -1
     assert found.resolved(0.05) == pytest.approx(6 / (30 * 29))  # three in 435 twos
 

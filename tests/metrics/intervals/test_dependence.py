@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from faircal.metrics.intervals.auroc import AurocDependence
-from faircal.metrics.intervals.dependence import Dependence, ThresholdRungs, binary_correlation
+from faircal.metrics.intervals.dependence import (
+    AurocDependence,
+    Dependence,
+    ThresholdRungs,
+    binary_correlation,
+)
 from faircal.metrics.intervals.dyadic import Dyads, IdentifiedPairs
 
 

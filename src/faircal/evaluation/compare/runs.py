@@ -95,11 +95,6 @@ class ComparedRun:
         """Whether error rates at a threshold of the user's own were measured."""
         return any(("global", "", "fpr") in estimates for estimates in self.estimates.values())
 
-    @property
-    def data_hash(self) -> str:
-        """The hash of the data; empty where none is kept."""
-        return str(self.record.get("data_sha256") or "")
-
 
 @dataclass(frozen=True)
 class MatchedValues:
@@ -129,17 +124,18 @@ def match(
             f"{run_a.name}: both runs are this one; name two of its methods: --method {example}"
             f" (it has {in_words(names)})"
         )
-    attributes = _shared(run_a, run_b, "attribute")
-    features = _couples(run_a, run_b, "feature")
+    same = "; run both by the same"
+    attributes = _couples(run_a, run_b, "attribute", f"{same} attribute", renamed=False)
+    features = _couples(run_a, run_b, "feature", f"{same} feature")
     both = []
     for method_a, method_b in _methods(run_a, run_b, methods):
         for feature_a, feature_b in features:
-            for attribute in attributes:
+            for attribute, _ in attributes:
                 a = run_a.find(feature_a, method_a, attribute)
                 b = run_b.find(feature_b, method_b, attribute)
                 if a is not None and b is not None:
-                    same = feature_a if feature_a == feature_b else f"{feature_a} → {feature_b}"
-                    both.append(MatchedValues(same, attribute, method_a, method_b, a, b))
+                    feature = feature_a if feature_a == feature_b else f"{feature_a} → {feature_b}"
+                    both.append(MatchedValues(feature, attribute, method_a, method_b, a, b))
     if not both:
         raise DataError(
             f"{run_b.name}: no method was run on a feature that {run_a.name} has it for, too;"
@@ -151,6 +147,7 @@ def match(
 def _methods(
     run_a: ComparedRun, run_b: ComparedRun, methods: tuple[str, str] | None
 ) -> list[tuple[str, str]]:
+    """Return which method of A is compared with which of B."""
     if methods is None:
         return _couples(run_a, run_b, "method", "; name one of each: --method a,b")
     for run, method in zip((run_a, run_b), methods, strict=True):
@@ -160,26 +157,20 @@ def _methods(
     return [methods]
 
 
-def _shared(run_a: ComparedRun, run_b: ComparedRun, field: str, remedy: str = "") -> list[str]:
+def _couples(
+    run_a: ComparedRun, run_b: ComparedRun, field: str, remedy: str, *, renamed: bool = True
+) -> list[tuple[str, str]]:
+    """Return what is of the same name; the only one of each may be `renamed`."""
     a, b = run_a.names(field), run_b.names(field)
-    shared = [name for name in a if name in b]
+    if renamed and len(a) == len(b) == 1:
+        return [(a[0], b[0])]
+    shared = [(name, name) for name in a if name in b]
     if not shared:
-        remedy = remedy or f"; run both by the same {field}"
         raise DataError(
             f"{run_a.name} and {run_b.name} have no {field} in common: {in_words(a)} in the one,"
             f" {in_words(b)} in the other{remedy}"
         )
     return shared
-
-
-def _couples(
-    run_a: ComparedRun, run_b: ComparedRun, field: str, remedy: str = ""
-) -> list[tuple[str, str]]:
-    """Return what is of the same name; the only one of each may be of different names."""
-    a, b = run_a.names(field), run_b.names(field)
-    if len(a) == len(b) == 1:
-        return [(a[0], b[0])]
-    return [(name, name) for name in _shared(run_a, run_b, field, remedy)]
 
 
 def in_words(names: Iterable[str]) -> str:
@@ -209,7 +200,8 @@ def notes(run_a: ComparedRun, run_b: ComparedRun, paired: bool = True) -> list[s
 
 def same_data(run_a: ComparedRun, run_b: ComparedRun) -> bool:
     """Whether both runs say that their data is the same."""
-    return bool(run_a.data_hash) and run_a.data_hash == run_b.data_hash
+    a, b = (run.record.get("data_sha256") for run in (run_a, run_b))
+    return bool(a) and a == b
 
 
 def can_pair(run_a: ComparedRun, run_b: ComparedRun) -> bool:

@@ -239,11 +239,8 @@ def counted(everybody: ImposterSet, *, fpr: float, confidence: float = 0.95) -> 
     at, status = math.nan, MEASURED
     why = insufficient_data_reason("fpr", n, everybody.sharing.effective_people, fpr)
     if why is None:
-        falling = -np.sort(-everybody.scores)
         # 0.07 · 100 is 7.000…001, other products are just below: rounding may cost no error.
-        below = falling[math.floor(fpr * n * (1 + 1e-12))]  # the first that must be none
-        higher = int(np.searchsorted(-falling, -below))  # of equal scores all or none
-        at = float(falling[higher - 1] if higher else np.nextafter(below, np.inf))
+        at = everybody.threshold_with(math.floor(fpr * n * (1 + 1e-12)))
     else:
         status = f"{REFUSED}{why}"
     row = _row(GLOBAL, everybody, at, math.nan, status, fpr, confidence)
@@ -266,13 +263,13 @@ def requirement(
     trials, people = DataNeeded.of("fpr", fpr)
     if sharing.people < FEWEST_PEOPLE:
         imposters = max(trials, math.ceil(pairs * people / max(sharing.people, 1)))
-        return DataRequirement(name, people, people - sharing.people, imposters, imposters - pairs)
-    times = max(people / sharing.effective_people, trials / pairs, 1.0)
-    if risk is not None:
-        shown = each.upper_bound(0, risk)
-        effect = each.dependence.design_effect
-        times = max(times, shown / fpr * float(effect(fpr)) / float(effect(shown)))
-    people, imposters = math.ceil(times * sharing.people), math.ceil(times * pairs)
+    else:
+        times = max(people / sharing.effective_people, trials / pairs, 1.0)
+        if risk is not None:
+            shown = each.upper_bound(0, risk)
+            effect = each.dependence.design_effect
+            times = max(times, shown / fpr * float(effect(fpr)) / float(effect(shown)))
+        people, imposters = math.ceil(times * sharing.people), math.ceil(times * pairs)
     return DataRequirement(name, people, people - sharing.people, imposters, imposters - pairs)
 
 
@@ -330,11 +327,11 @@ def cluster_sets(
         home[home == worst] = near
         sets[near] = gather(near)
         most[near] = sets[near].allowed(fpr, 1 - confidence)
-    return {_cluster_name(np.flatnonzero(home == k), k): each for k, each in sorted(sets.items())}
-
-
-def _cluster_name(members: NDArray[np.integer], k: int) -> str:
-    return f"cluster {k}" + (f" and {len(members) - 1} more" if len(members) > 1 else "")
+    named = {}
+    for k, each in sorted(sets.items()):
+        more = int((home == k).sum()) - 1
+        named[f"cluster {k}" + (f" and {more} more" if more else "")] = each
+    return named
 
 
 def _threshold_of(
@@ -348,25 +345,19 @@ def _threshold_of(
     counted = each.threshold(fpr, risk)
     if not math.isnan(counted):
         return counted, COUNTED
-    threshold, why = _extrapolate(fitted(), fpr, risk, upper)
-    if not why:
+    tail = fitted()
+    if not tail.fits:
+        why = tail.reason
+    elif fpr > tail.highest:
+        why = f"the tail begins at a rate of {100 * tail.highest:.2g} %"
+    elif math.isnan(threshold := tail.threshold_for(fpr, 1 - risk)):
+        why = tail.why_not(fpr)
+    elif threshold < upper:
         return threshold, EXTRAPOLATED
+    else:
+        why = f"nothing below the highest score, {upper:g}, is safe"
     best = f"these pairs show a rate of {100 * each.resolved(risk):.2g} % at best"
     return math.nan, f"{REFUSED}{best}; not extrapolated: {why}"
-
-
-def _extrapolate(tail: Tail, fpr: float, risk: float, upper: float) -> tuple[float, str]:
-    """Extrapolate the tail: the threshold, and why not."""
-    if not tail.fits:
-        return math.nan, tail.reason
-    if fpr > tail.highest:
-        return math.nan, f"the tail begins at a rate of {100 * tail.highest:.2g} %"
-    threshold = tail.threshold_for(fpr, 1 - risk)
-    if math.isnan(threshold):
-        return math.nan, tail.why_not(fpr)
-    if threshold >= upper:
-        return math.nan, f"nothing below the highest score, {upper:g}, is safe"
-    return threshold, ""
 
 
 def _row(
@@ -374,10 +365,11 @@ def _row(
 ) -> GuaranteeRow:
     sharing, n = each.sharing, len(each.scores)
     errors = each.errors(at)
-    known = (each.enough_people(fpr) or status == EXTRAPOLATED) and not math.isnan(at)
-    low, high = each.interval(errors, confidence) if known else (math.nan, math.nan)
-    rate = errors / n if known else math.nan
-    upper = each.upper_bound(errors, 1 - confidence) if known else math.nan
+    rate = low = high = upper = math.nan
+    if (each.enough_people(fpr) or status == EXTRAPOLATED) and not math.isnan(at):
+        rate = errors / n
+        low, high = each.dependence.interval(rate, confidence)
+        upper = each.upper_bound(errors, 1 - confidence)
     people = sharing.effective_people
     return GuaranteeRow(
         name, sharing.people, people, n, errors, rate, low, high, upper, own, status

@@ -14,7 +14,6 @@ that is taken for others far more often: among 30 people there is none of them w
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -87,8 +86,8 @@ class ImposterSet:
         """
         return self.sharing.effective_people >= DataNeeded.of("fpr", rate).people
 
-    def test(self, rate: float, risk: float) -> Callable[[float], bool]:
-        """Return what tells of a number of errors whether it is too few for a true rate of `rate`.
+    def too_few(self, errors: int, rate: float, risk: float) -> bool:
+        """Return whether errors are too few for a true rate of `rate`.
 
         So few have a probability of at most `risk` then. Two tests, and the more careful decides:
         Student's t, which knows how badly the design effect is known, and the binomial distribution
@@ -97,43 +96,37 @@ class ImposterSet:
         risk *= _FOR_THE_TEST
         n, t = len(self.scores), float(stdtrit(self.dependence.degrees_of_freedom(rate), 1 - risk))
         trials = n / float(self.dependence.design_effect(rate))
-        most = rate - t * math.sqrt(rate * (1 - rate) / trials)
+        if errors / n > rate - t * math.sqrt(rate * (1 - rate) / trials):
+            return False
         trials *= (float(ndtri(1 - risk)) / t) ** 2
-
-        def too_few(errors: float) -> bool:
-            if errors / n > most:
-                return False
-            effective_errors = errors / n * trials
-            # 1 − I_p(k + 1, n − k) is the chance of k errors or fewer in n trials at the rate p.
-            left = max(trials - effective_errors, 1e-9)
-            return bool(1 - betainc(effective_errors + 1, left, rate) <= risk)
-
-        return too_few
+        effective_errors = errors / n * trials
+        # 1 − I_p(k + 1, n − k) is the chance of k errors or fewer in n trials at the rate p.
+        left = max(trials - effective_errors, 1e-9)
+        return bool(1 - betainc(effective_errors + 1, left, rate) <= risk)
 
     def allowed(self, rate: float, risk: float) -> int:
         """Return the most errors that still show a rate of at most `rate`; −1 where none do."""
         if not self.enough_people(rate):
             return -1
-        too_few = self.test(rate, risk)
         low, high = -1, len(self.scores)
         while high - low > 1:
             middle = (low + high) // 2
-            if too_few(middle):
-                low = middle
-            else:
-                high = middle
+            low, high = (middle, high) if self.too_few(middle, rate, risk) else (low, middle)
         return low
 
     def threshold(self, rate: float, risk: float) -> float:
-        """Return the lowest threshold with P(FPR <= rate) >= 1 − risk; NaN where none has it.
+        """Return the lowest threshold with P(FPR <= rate) >= 1 − risk; NaN where none has it."""
+        return self.threshold_with(self.allowed(rate, risk))
+
+    def threshold_with(self, most: int) -> float:
+        """Return the lowest threshold with at most so many errors; NaN of fewer than none.
 
         It is a score, or just above the highest one where no error is allowed; a pair is an error
         where its score reaches the threshold.
         """
-        most = self.allowed(rate, risk)
         if most < 0:
             return math.nan
-        below = self._falling[min(most, len(self.scores) - 1)]
+        below = self._falling[min(most, len(self.scores) - 1)]  # the first that must be none
         higher = int(np.searchsorted(-self._falling, -below))  # of equal scores all or none
         return float(self._falling[higher - 1] if higher else np.nextafter(below, np.inf))
 
@@ -146,10 +139,7 @@ class ImposterSet:
         low, high = errors / max(len(self.scores), 1), 1.0
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            if self.test(middle, risk)(errors):
-                high = middle
-            else:
-                low = middle
+            low, high = (low, middle) if self.too_few(errors, middle, risk) else (middle, high)
         return high
 
     def resolved(self, risk: float) -> float:
@@ -163,7 +153,3 @@ class ImposterSet:
             middle = (low + high) / 2
             low, high = (low, middle) if self.enough_people(middle) else (middle, high)
         return high
-
-    def interval(self, errors: int, level: float) -> tuple[float, float]:
-        """Return the interval of the rate of so many errors."""
-        return self.dependence.interval(errors / len(self.scores), level)

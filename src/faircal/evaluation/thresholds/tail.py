@@ -20,7 +20,14 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.evaluation.thresholds.tail_fit import Codes, Float64, TailFit, TailPeople, fit_above
+from faircal.evaluation.thresholds.tail_fit import (
+    Codes,
+    Float64,
+    TailFit,
+    TailPeople,
+    effective,
+    fit_above,
+)
 
 #: Fractions of the imposter pairs that may be above a threshold; two neighbours are used.
 LADDER = (0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
@@ -95,8 +102,9 @@ class Tail:
 
     def why_not(self, rate: float) -> str:
         """Return why there is no interval for this rate; empty where there is one."""
-        if self.reason or self._too_far(rate):
-            return self.reason or self._too_far(rate)
+        reason = self.reason or self._too_far(rate)
+        if reason:
+            return reason
         high = self._highest_rate(self._value(rate), self._side)
         if high > WIDEST * rate:
             return (
@@ -248,26 +256,23 @@ def fit_tail(
     if not 0.5 <= confidence < 1:
         raise ParameterError(f"confidence: expected from 0.5 to below 1, found {confidence:g}")
 
-    def tail(rungs: tuple[TailFit, ...], reason: str) -> Tail:
-        return Tail(len(checked), upper, confidence, rungs, reason)
-
-    if people.left is not None and people.effective < LEAST_PEOPLE:
-        few = f"{people.effective:.0f} people (effective)"
-        return tail((), f"too few people: expected {LEAST_PEOPLE:.0f}, found {few}")
+    of_people = effective(people.pairs)
+    if people.left is not None and of_people < LEAST_PEOPLE:
+        few = (
+            f"too few people: expected {LEAST_PEOPLE:.0f}, found {of_people:.0f} people (effective)"
+        )
+        return Tail(len(checked), upper, confidence, (), few)
     fractions = [f for f in LADDER if f * len(checked) <= MOST_EXCEEDANCES]
     rungs: list[TailFit] = []
-    reason = f"too few imposter pairs: expected {_needed():.0f}, found {len(checked)}"
+    needed = LEAST_EXCEEDANCES / LADDER[1]
+    reason = f"too few imposter pairs: expected {needed:.0f}, found {len(checked)}"
     for fraction in fractions:
         if fraction * len(checked) < LEAST_EXCEEDANCES * (1 - 1e-9):
             break
         rungs = [*rungs[-1:], fit_above(checked, people, fraction)]
         if len(rungs) == 2 and not (reason := _against(rungs[0], rungs[1])):
             break
-    return tail(tuple(rungs) if not reason else (), reason)
-
-
-def _needed() -> float:
-    return LEAST_EXCEEDANCES / LADDER[1]
+    return Tail(len(checked), upper, confidence, () if reason else tuple(rungs), reason)
 
 
 def _against(lower: TailFit, higher: TailFit) -> str:
@@ -288,11 +293,7 @@ def _against(lower: TailFit, higher: TailFit) -> str:
         return f"the tail's shape, {shapes[0]:.2f} and {shapes[1]:.2f}, is outside {SHAPES}"
     if lower.p_value < LEAST_P_VALUE:
         return f"no law fits the scores above {lower.threshold:.4g} (p = {lower.p_value:.2g})"
-    return _unstable(lower, higher)
-
-
-def _unstable(lower: TailFit, higher: TailFit) -> str:
-    """Return the reason where two thresholds tell different tails, a factor of 100 further out."""
+    # Two thresholds may tell different tails, a factor of 100 further out.
     rate, side = higher.share / 100, 0.975
     ends = [
         (rung.bound(rate, side, above=False), rung.bound(rate, side, above=True))

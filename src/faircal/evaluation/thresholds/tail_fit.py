@@ -179,14 +179,11 @@ class TailPeople:
         pairs = np.bincount(left, None, n) + np.bincount(right, None, n)
         return cls(left, right, pairs.astype(np.float64))
 
-    @property
-    def effective(self) -> float:
-        """So many people with equal numbers of pairs would count as much."""
-        return effective(self.pairs)
-
 
 def effective(amounts: Float64) -> float:
     """Return (sum)² / (sum of squares): how many equal amounts are as even as these.
+
+    Of the pairs of each person: so many people with equal numbers of pairs would count as much.
 
     Examples
     --------

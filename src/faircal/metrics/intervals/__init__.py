@@ -2,9 +2,9 @@
 
 `Uncertainty` has the interval of every measured value. Its parts, in the order of their imports:
 `dyadic` (variances of sums over pairs), `inversion` (intervals by turning a test around),
-`dependence` and `auroc` (how alike pairs behave that share people), `calibration_error` and
-`over_groups` (intervals of those), `pair_sets` (one set of pairs with all of these), `reported`
-(what results keep), `sufficient_data` (what may be shown) and `planning` (people needed).
+`dependence` (how alike pairs behave that share people), `calibration_error` and `over_groups`
+(intervals of those), `sufficient_data` (what may be shown), `reported` (what results keep) and
+`planning` (people needed).
 """
 
 from faircal.metrics.intervals.planning import expect
