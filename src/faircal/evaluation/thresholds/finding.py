@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,6 @@ from faircal.metrics import log_likelihood_ratio
 from faircal.metrics.results import GLOBAL
 from faircal.model import OperatingPoint
 from faircal.model.operating_point import above
-
-if TYPE_CHECKING:
-    from faircal.evaluation.thresholds.imposters import ImposterSet
 
 #: In the source of an operating point that nobody should use.
 OWN = ", on the people of the fit: too low for others"
@@ -151,27 +148,6 @@ class ThresholdResult:
         return [below, take]
 
 
-@dataclass(frozen=True)
-class _Search:
-    """What threshold is wanted."""
-
-    fpr: float
-    confidence: float
-    within: Scope
-    rule: Rule
-    clusters: int | None
-    seed: int
-
-    def check(self) -> None:
-        """Raise where wishes do not go together."""
-        if self.clusters is not None and self.within != "clusters":
-            raise ParameterError(f"--clusters {self.clusters}: is for --within clusters; give both")
-        if self.rule == "measured" and self.within != "global":
-            raise ParameterError(
-                f"--rule measured: is of all pairs; leave --within {self.within} out"
-            )
-
-
 def find_threshold(
     data: PairFiles | str | Path,
     *,
@@ -224,8 +200,10 @@ def find_threshold(
     >>> result.chosen.threshold  # doctest: +SKIP
     """
     files, out = PairFiles.of(data), None if out is None else Path(out)
-    search = _Search(fpr, confidence, within, rule, clusters, seed)
-    search.check()
+    if clusters is not None and within != "clusters":
+        raise ParameterError(f"--clusters {clusters}: is for --within clusters; give both")
+    if rule == "measured" and within != "global":
+        raise ParameterError(f"--rule measured: is of all pairs; leave --within {within} out")
     _check_model(model, files, prior, out)
     fitted = None if model is None else load_method(Path(model))
     loaded = files.load([feature] if feature else (), measuring=fitted is None, progress=progress)
@@ -238,7 +216,17 @@ def find_threshold(
     output = None if fitted is None else fitted.apply(loaded)
     pairs = ScoredPairs.of_data(loaded, output, attribute or loaded.default_attribute)
     with step(progress, "counting"):
-        chosen = _chosen(search, pairs, loaded, fitted)
+        chosen = _chosen(
+            pairs,
+            loaded,
+            fitted,
+            fpr=fpr,
+            confidence=confidence,
+            within=within,
+            rule=rule,
+            clusters=clusters,
+            seed=seed,
+        )
         at = chosen.told_threshold
         result = ThresholdResult(
             chosen,
@@ -276,43 +264,39 @@ def _check_model(
         files.check_kept(out)
 
 
-def _chosen(search: _Search, pairs: ScoredPairs, data: Dataset, model: Method | None) -> Guarantee:
-    """Return the threshold by the rule that is asked for."""
+def _chosen(
+    pairs: ScoredPairs,
+    data: Dataset,
+    model: Method | None,
+    *,
+    fpr: float,
+    confidence: float,
+    within: Scope,
+    rule: Rule,
+    clusters: int | None,
+    seed: int,
+) -> Guarantee:
+    """Return the threshold by the rule that is asked for, of what is asked for."""
     scores = pairs.ranked
     if scores is None:  # pragma: no cover  (a dataset has scores)
         raise DataError(f"{data.where}: has no scores")
     everybody = imposters(scores, pairs.genuine, pairs.people)
-    if search.rule == "measured":
-        chosen = counted(everybody, fpr=search.fpr, confidence=search.confidence)
-    else:
-        top = data.score_range[1]
-        chosen = guarantee(
-            everybody,
-            _sets(search, everybody, pairs, data, model),
-            fpr=search.fpr,
-            confidence=search.confidence,
-            scope=search.within,
-            upper=top if scores.max() <= top else math.inf,
-        )
-    return chosen.apart_from(scores)
-
-
-def _sets(
-    search: _Search, everybody: ImposterSet, pairs: ScoredPairs, data: Dataset, model: Method | None
-) -> dict[str, ImposterSet] | None:
-    """Return the imposter pairs of each group or cluster that the promise is for."""
-    if search.within == "global":
-        return None
-    if search.within == "groups":
+    if rule == "measured":
+        return counted(everybody, fpr=fpr, confidence=confidence).apart_from(scores)
+    sets = None
+    if within == "groups":
         if pairs.groups is None:
             raise DataError(f"{data.where}: no groups: {data.why_no_groups()}")
-        return group_sets(everybody, pairs.groups, pairs.genuine)
-    centers, code = _clusters(data, model, search.clusters, search.seed)
-    misses = ~pairs.genuine
-    left, right = code[data.pairs.left[misses]], code[data.pairs.right[misses]]
-    return cluster_sets(
-        everybody, left, right, centers, fpr=search.fpr, confidence=search.confidence
-    )
+        sets = group_sets(everybody, pairs.groups, pairs.genuine)
+    elif within == "clusters":
+        centers, code = _clusters(data, model, clusters, seed)
+        misses = ~pairs.genuine
+        left, right = code[data.pairs.left[misses]], code[data.pairs.right[misses]]
+        sets = cluster_sets(everybody, left, right, centers, fpr=fpr, confidence=confidence)
+    top = data.score_range[1]
+    upper = top if scores.max() <= top else math.inf
+    chosen = guarantee(everybody, sets, fpr=fpr, confidence=confidence, scope=within, upper=upper)
+    return chosen.apart_from(scores)
 
 
 def _clusters(

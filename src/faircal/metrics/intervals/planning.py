@@ -160,7 +160,15 @@ def plan(
     >>> plan(0.01, within=0.005).people, plan(0.01, "fnr", within=0.005).people
     (94, 323)
     """
-    target = _target(within, ratio)
+    if within is not None and ratio is None and within > 0:
+        target = within
+    elif ratio is not None and within is None and ratio > 1:
+        target = ratio
+    else:
+        raise ParameterError(
+            "expected either within, half a width above 0, or ratio, above 1;"
+            f" found within={within}, ratio={ratio}"
+        )
 
     def narrow_enough(people: int) -> PeoplePlan | None:
         plan = expect(
@@ -214,17 +222,6 @@ class _Design(NamedTuple):
         """Return the design effect at a rate, as `Dependence.design_effect`."""
         both, one = pilot.dependence.correlations(rate)
         return np.asarray(1 + self.both * both + self.one * one)
-
-
-def _target(within: float | None, ratio: float | None) -> float:
-    if within is not None and ratio is None and within > 0:
-        return within
-    if ratio is not None and within is None and ratio > 1:
-        return ratio
-    raise ParameterError(
-        "expected either within, half a width above 0, or ratio, above 1;"
-        f" found within={within}, ratio={ratio}"
-    )
 
 
 def _check(rate: float, people: int, images: int, per_person: int | None, level: float) -> None:

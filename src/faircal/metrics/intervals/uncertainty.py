@@ -86,8 +86,9 @@ class PairSet:
         """Return how pairs that share people exceed thresholds together, or fall below them."""
         if metric not in self._dependence:
             dyads = self.identified.trials[metric]
-            tail = self.score if metric == "fpr" else -self.score
-            self._dependence[metric] = Dependence.of(tail[dyads.rows], dyads)
+            scores = self.score[dyads.rows]
+            tail = scores if metric == "fpr" else -scores
+            self._dependence[metric] = Dependence.of(tail, dyads)
         return self._dependence[metric]
 
     def effective_trials(self, metric: str, rate: float, near: float) -> float:
