@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import (
-    PAIR_FILES,
-    all_files_option,
-    attribute_option,
-    features_option,
-    fold_option,
-    json_option,
-    out_option,
-    rates_option,
-    reads_data,
-    resume_option,
-    stream_option,
-)
 from faircal.cli.printing import (
     NONE,
     note,
@@ -36,7 +24,6 @@ from faircal.cli.printing import (
 if TYPE_CHECKING:
     from faircal.data import PairFiles
     from faircal.evaluation.audit.label_noise import LabelNoise, LabelNoiseRow
-    from faircal.production.spark.session import SparkEngine
     from faircal.report.store import ResultsFolder, VariantResults
 
 
@@ -56,7 +43,7 @@ if TYPE_CHECKING:
     },
     tables={
         "Files": {
-            **PAIR_FILES,
+            **options.PAIR_FILES,
             "audit.json": "For machines: rates, intervals, what differs between groups.",
             "matrix.csv": "FPR of every two groups.",
             "label_noise.csv": "With --label-noise: how far figures move.",
@@ -76,9 +63,9 @@ if TYPE_CHECKING:
         "how-to/spark",
     ),
 )
-@reads_data(engine=True)
-@attribute_option
-@out_option
+@options.reads_data(engine=True)
+@options.attribute
+@options.out
 @option(
     "--model",
     part=Part.MEASURE,
@@ -94,9 +81,9 @@ if TYPE_CHECKING:
     show_default="global rates alone",
     help="Threshold in use, on the scores: error rates of 'score >= threshold' are counted there.",
 )
-@rates_option
-@features_option
-@fold_option
+@options.rates
+@options.features
+@options.fold
 @option(
     "--label-noise",
     part=Part.MEASURE,
@@ -106,26 +93,11 @@ if TYPE_CHECKING:
     help="Show how far groups' figures move when this share of the labels of groups is wrong, such "
     "as 0.05.",
 )
-@stream_option
-@resume_option
-@all_files_option
-@json_option
-def command(
-    source: PairFiles,
-    attribute: str | None,
-    out: Path,
-    model: Path | None,
-    threshold: float | None,
-    rates: tuple[float, ...],
-    features: tuple[str, ...],
-    fold: str | None,
-    label_noise: float | None,
-    stream: bool,
-    engine: SparkEngine | None,
-    resume: bool,
-    all_files: bool,
-    as_json: bool,
-) -> None:
+@options.stream
+@options.resume
+@options.all_files
+@options.as_json
+def command(source: PairFiles, out: Path, as_json: bool, **how: Any) -> None:
     """Measure scores by group.
 
     Reads a table of scores, anybody's, or a dataset folder, whose pairs a model may score first.
@@ -159,22 +131,7 @@ def command(
     from faircal.workflows.audit import audit_folder
 
     with progress_bars() as update:
-        result, report = audit_folder(
-            source,
-            out,
-            attribute=attribute,
-            model=model,
-            threshold=threshold,
-            rates=rates,
-            features=features,
-            fold=fold,
-            label_noise=label_noise,
-            stream=stream,
-            resume=resume,
-            all_files=all_files,
-            engine=engine,
-            progress=update,
-        )
+        result, report = audit_folder(source, out, **how, progress=update)
     notes([*result.notes, *filter(None, [report.missing])])
     note(f"intervals: {result.audits[0].interval_kind}")
     noise = [row._asdict() for each in result.label_noise for row in each.rows]

@@ -8,21 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import (
-    PAIR_FILES,
-    TABLE_FILES,
-    CommaList,
-    features_option,
-    jobs_option,
-    json_option,
-    out_option,
-    rates_option,
-    reads_data,
-    resume_option,
-    seed_option,
-    set_option,
-)
 from faircal.cli.printing import note, progress_bars, show_report
 
 if TYPE_CHECKING:
@@ -47,8 +34,8 @@ if TYPE_CHECKING:
     },
     tables={
         "Files": {
-            **PAIR_FILES,
-            **TABLE_FILES,
+            **options.PAIR_FILES,
+            **options.TABLE_FILES,
             "clusters.csv": "Clusters of methods that have them: pairs and groups in each.",
             "moving.csv": "With --test-on: how far calibration is off, by number of labels.",
             "parts/": "Cells that are done; --resume goes on from them.",
@@ -64,8 +51,8 @@ if TYPE_CHECKING:
         "how-to/trained-methods",
     ),
 )
-@reads_data(required=False)  # two options may say what to read
-@out_option
+@options.reads_data(required=False)  # two options may say what to read
+@options.out
 @option(
     "--calibrate-on",
     part=Part.MOVING,
@@ -85,7 +72,7 @@ if TYPE_CHECKING:
 @option(
     "--labels",
     part=Part.MOVING,
-    type=CommaList(int),
+    type=options.CommaList(int),
     default=(),
     show_default="100, 300, … to all",
     help="Numbers of labelled pairs of that population to try, with commas.",
@@ -100,7 +87,7 @@ if TYPE_CHECKING:
 @option(
     "--methods",
     part=Part.METHOD,
-    type=CommaList(),
+    type=options.CommaList(),
     default=(),
     show_default="all installed ones that the data can serve",
     help="Methods to run, with commas; 'faircal methods' lists them.",
@@ -108,23 +95,23 @@ if TYPE_CHECKING:
 @option(
     "--calibrators",
     part=Part.METHOD,
-    type=CommaList(),
+    type=options.CommaList(),
     default="beta",
     help="Calibrators, with commas: beta, histogram, isotonic, platt, temperature, spline.",
 )
 @option(
     "--clusters",
     part=Part.METHOD,
-    type=CommaList(int),
+    type=options.CommaList(int),
     default="100",
     help="Numbers of clusters (K), with commas: each is run.",
 )
-@features_option
+@options.features
 @option(
     "--attribute",
     "attributes",
     part=Part.MEASURE,
-    type=CommaList(),
+    type=options.CommaList(),
     default=(),
     show_default="that of dataset.json, else all crossed",
     help="Attributes to measure by, with commas; a+b crosses two.",
@@ -143,7 +130,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Fit FSN and GST, which are made for one FPR, anew for each of --rates.",
 )
-@rates_option
+@options.rates
 @option(
     "--n-init",
     part=Part.METHOD,
@@ -151,11 +138,11 @@ if TYPE_CHECKING:
     default=1,
     help="Starts of K-means, of which the best is taken.",
 )
-@set_option
-@jobs_option
-@resume_option
-@seed_option
-@json_option
+@options.parameters
+@options.jobs
+@options.resume
+@options.seed
+@options.as_json
 def command(
     source: PairFiles,
     out: Path,

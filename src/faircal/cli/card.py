@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import json_option
 from faircal.cli.printing import print_json, printable
 
 
@@ -33,7 +33,7 @@ from faircal.cli.printing import print_json, printable
     show_default="Markdown on standard output",
     help="File to write: a name that ends in .md or .html.",
 )
-@json_option
+@options.as_json
 def command(model: Path, out: Path | None, as_json: bool) -> None:
     """Print the model card of a model file.
 

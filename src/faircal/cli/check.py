@@ -8,8 +8,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from faircal.cli import options
 from faircal.cli.help import Command
-from faircal.cli.options import attribute_option, json_option, reads_data
 from faircal.cli.printing import (
     NONE,
     console,
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     exits={0: "The data can be used; there may be warnings.", 2: "It can't be used, or not read."},
     see=("import", "pairs", "fit", "audit", "how-to/real-data", "reference/formats"),
 )
-@reads_data
-@attribute_option
-@json_option
+@options.reads_data
+@options.attribute
+@options.as_json
 def command(source: PairFiles, attribute: str | None, as_json: bool) -> int:
     """Describe a dataset and find what is wrong with it.
 

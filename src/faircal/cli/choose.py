@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import (
-    CommaList,
-    feature_option,
-    json_option,
-    leave_out_option,
-    reads_data,
-    seed_option,
-)
 from faircal.cli.printing import (
     NONE,
     notes,
@@ -46,18 +39,18 @@ if TYPE_CHECKING:
     },
     see=("fit", "benchmark", "methods", "how-to/choose"),
 )
-@reads_data
+@options.reads_data
 @option(
     "--clusters",
     part=Part.METHOD,
-    type=CommaList(int),
+    type=options.CommaList(int),
     default="10,25,50,100",
     help="Numbers of clusters (K) to try, with commas.",
 )
 @option(
     "--calibrators",
     part=Part.METHOD,
-    type=CommaList(),
+    type=options.CommaList(),
     default="beta,isotonic",
     help="Calibrators to try, with commas: beta, histogram, isotonic, platt, temperature, spline.",
 )
@@ -82,10 +75,10 @@ if TYPE_CHECKING:
     default=0.0,
     help="Standard errors of the least loss within which fewer clusters are preferred.",
 )
-@feature_option
-@leave_out_option
-@seed_option
-@json_option
+@options.feature
+@options.leave_out
+@options.seed
+@options.as_json
 def command(
     source: PairFiles,
     clusters: tuple[int, ...],
@@ -138,7 +131,7 @@ def command(
         click.echo(f"To fit it:\n  {fit}")
 
 
-def _fit_command(source: PairFiles, options: dict[str, object]) -> str:
+def _fit_command(source: PairFiles, chosen: dict[str, object]) -> str:
     """Return the command that fits what was chosen, on the same pairs read the same way."""
     words = ["faircal", "fit", str(source.path), "--method", "faircal"]
     limits = source.score_range
@@ -146,7 +139,7 @@ def _fit_command(source: PairFiles, options: dict[str, object]) -> str:
         "score-range": limits and "{:g},{:g}".format(*limits),
         "device": source.device,
     }
-    for name, value in {**options, **more}.items():
+    for name, value in {**chosen, **more}.items():
         if value is not None:
             words += [f"--{name}={value}"] if str(value)[0] == "-" else [f"--{name}", str(value)]
     words += ["--raw"] if not source.normalize else []

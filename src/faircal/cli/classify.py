@@ -10,20 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from faircal.cli.fit import intended_use_option, limit_option
+from faircal.cli import options
 from faircal.cli.help import Group, Part, argument, option
-from faircal.cli.options import (
-    REPORT_FILES,
-    TABLE_FILES,
-    CommaList,
-    all_files_option,
-    json_option,
-    model_out_option,
-    out_option,
-    seed_option,
-    table_out_option,
-    together,
-)
 from faircal.cli.printing import note, print_json, progress_bars, show_report
 
 if TYPE_CHECKING:
@@ -39,7 +27,7 @@ TABLE_COLUMNS = {
     "any other": "Attributes, which groups are made of: columns of text are found, others are "
     "named by --attribute.",
 }
-_FILES = {**REPORT_FILES, "differences.csv": "Differences between methods, with intervals."}
+_FILES = {**options.REPORT_FILES, "differences.csv": "Differences between methods, with intervals."}
 _SEE = ("classify", "report", "tutorials/classifier", "how-to/classifier-options")
 _SEE_CARD = ("classify", "card", "tutorials/classifier", "how-to/classifier-options")
 
@@ -70,7 +58,7 @@ def command() -> None:
     """
 
 
-_row_options = together(
+_row_options = options.together(
     argument(
         "table",
         type=click.Path(path_type=Path),
@@ -135,7 +123,7 @@ def _shrinkage(_: click.Context, __: click.Parameter, value: str) -> float | str
 
 
 #: How calibration maps are fitted.
-fits_maps = together(
+fits_maps = options.together(
     option(
         "--clusters",
         part=Part.METHOD,
@@ -160,7 +148,7 @@ fits_maps = together(
         "by itself, inf is one map for all, cv finds it out.",
     ),
 )
-attribute_option = option(
+attribute = option(
     "--attribute",
     part=Part.MEASURE,
     show_default="the only one",
@@ -184,12 +172,12 @@ attribute_option = option(
     see=_SEE_CARD,
 )
 @reads_rows
-@model_out_option
+@options.model_out
 @fits_maps
-@intended_use_option
-@limit_option
-@seed_option
-@json_option
+@options.intended_use
+@options.limit
+@options.seed
+@options.as_json
 def fit(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) -> None:
     """Fit FairCal on labelled rows and write a model file.
 
@@ -248,8 +236,8 @@ def fit(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) -> None:
     help="Model file, as 'faircal classify fit' writes it.",
 )
 @reads_rows
-@table_out_option
-@json_option
+@options.table_out
+@options.as_json
 def apply(model: Path, rows: LabelledFiles, out: Path, as_json: bool) -> None:
     """Calibrate rows with a model.
 
@@ -281,8 +269,8 @@ def apply(model: Path, rows: LabelledFiles, out: Path, as_json: bool) -> None:
     see=_SEE,
 )
 @reads_rows
-@attribute_option
-@out_option
+@attribute
+@options.out
 @option(
     "--model",
     part=Part.MEASURE,
@@ -291,8 +279,8 @@ def apply(model: Path, rows: LabelledFiles, out: Path, as_json: bool) -> None:
     show_default="the probabilities of TABLE alone",
     help="Model file whose probabilities are measured beside those of TABLE.",
 )
-@all_files_option
-@json_option
+@options.all_files
+@options.as_json
 def audit(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) -> None:
     """Measure class probabilities by group.
 
@@ -328,17 +316,17 @@ def audit(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) -> Non
             "a yardstick.",
         },
         "Columns of a table": TABLE_COLUMNS,
-        "Files": {**_FILES, **TABLE_FILES},
+        "Files": {**_FILES, **options.TABLE_FILES},
     },
     see=_SEE,
 )
 @reads_rows
-@attribute_option
-@out_option
+@attribute
+@options.out
 @option(
     "--methods",
     part=Part.METHOD,
-    type=CommaList(),
+    type=options.CommaList(),
     default=(),
     show_default="all that TABLE can serve",
     help="Methods to run, with commas: uncalibrated, global, faircal, groupwise, oracle.",
@@ -351,8 +339,8 @@ def audit(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) -> Non
     help="Folds to draw where TABLE has no column fold.",
 )
 @fits_maps
-@seed_option
-@json_option
+@options.seed
+@options.as_json
 def benchmark(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) -> None:
     """Compare FairCal with other ways to calibrate.
 

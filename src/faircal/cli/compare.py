@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import CommaList, json_option
 from faircal.cli.printing import notes, number, print_json, print_table, printable
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ _GATES = ("worse", "noninferior")
     "--method",
     "methods",
     part=Part.MEASURE,
-    type=CommaList(),
+    type=options.CommaList(),
     metavar="A,B",
     show_default="each with itself",
     help="Method of RUN_A and method of RUN_B to compare.",
@@ -66,7 +66,7 @@ _GATES = ("worse", "noninferior")
 @option(
     "--metrics",
     part=Part.MEASURE,
-    type=CommaList(),
+    type=options.CommaList(),
     default=(),
     show_default="fpr,fnr,ks",
     help="What to compare, with commas, as named in results.csv.",
@@ -108,7 +108,7 @@ _GATES = ("worse", "noninferior")
     show_default="none",
     help="For --gate noninferior: how much worse is still all right, such as 0.002.",
 )
-@json_option
+@options.as_json
 def command(run_a: Path, run_b: Path, as_json: bool, **how: Any) -> int:
     """Tell what differs between two runs, and stop an update that is worse.
 

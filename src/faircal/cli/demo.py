@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import PAIR_FILES, TABLE_FILES, json_option, seed_option
 from faircal.cli.printing import note, progress_bars, show_report
 
 
@@ -18,7 +18,7 @@ from faircal.cli.printing import note, progress_bars, show_report
         "Write elsewhere, with another population": "faircal demo --out /tmp/demo --seed 3",
         "Also run the methods that train networks": "faircal demo --all --out demo-all/",
     },
-    tables={"Files": {**PAIR_FILES, **TABLE_FILES}},
+    tables={"Files": {**options.PAIR_FILES, **options.TABLE_FILES}},
     see=("simulate", "methods", "benchmark", "explanation/simulation"),
 )
 @option(
@@ -38,8 +38,8 @@ from faircal.cli.printing import note, progress_bars, show_report
     help="Folder to write to. It is made where it is not there; results of an earlier run in it "
     "are replaced.",
 )
-@seed_option
-@json_option
+@options.seed
+@options.as_json
 def command(out: Path, everything: bool, seed: int, as_json: bool) -> None:
     """Compare the methods on simulated faces.
 

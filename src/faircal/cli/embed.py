@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import attributes_option, json_option
 from faircal.cli.printing import note, print_json, progress_bars
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     help="What finds faces: mtcnn (extra torch), dlib, or none where pictures are faces that are "
     "cut and aligned.",
 )
-@attributes_option
+@options.attributes
 @option(
     "--out",
     "data",
@@ -124,7 +124,7 @@ if TYPE_CHECKING:
     default=True,
     help="Go on with an interrupted run, or begin anew and replace what is there.",
 )
-@json_option
+@options.as_json
 def command(images: Path, data: Path, as_json: bool, **how: Any) -> None:
     """Detect, align and embed the faces in pictures.
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import json_option
 from faircal.cli.printing import note, notes, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     show_default="that of the fit",
     help="Share of genuine pairs that probabilities are for, between 0 and 1; fixed in the graph.",
 )
-@json_option
+@options.as_json
 def command(model: Path, target: Path, prior: float | None, as_json: bool) -> None:
     """Write a model as one ONNX graph.
 

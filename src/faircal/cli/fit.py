@@ -8,40 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import (
-    Assignment,
-    check_setting,
-    feature_option,
-    json_option,
-    leave_out_option,
-    model_out_option,
-    reads_data,
-    seed_option,
-    stream_option,
-)
 from faircal.cli.printing import note, notes, print_json, progress_bars
 
 if TYPE_CHECKING:
     from faircal.data import PairFiles
-
-intended_use_option = option(
-    "--intended-use",
-    part=Part.CARD,
-    metavar="TEXT",
-    default="",
-    show_default="nothing is said",
-    help="What the model is for.",
-)
-limit_option = option(
-    "--limit",
-    "limits",
-    part=Part.CARD,
-    multiple=True,
-    metavar="TEXT",
-    show_default="those found by itself",
-    help="What it is not for, or can't do. May be repeated.",
-)
 
 
 @click.command(
@@ -81,7 +53,7 @@ limit_option = option(
         "how-to/spark",
     ),
 )
-@reads_data(engine=True)
+@options.reads_data(engine=True)
 @option(
     "--method",
     part=Part.METHOD,
@@ -111,26 +83,26 @@ limit_option = option(
     "--set",
     "settings",
     part=Part.METHOD,
-    type=Assignment(),
+    type=options.Assignment(),
     multiple=True,
     metavar="NAME=VALUE",
     show_default="the method's own values",
     help="Any parameter of the method, such as epochs=20; VALUE is JSON or text. May be repeated.",
 )
-@feature_option
-@leave_out_option
-@model_out_option
+@options.feature
+@options.leave_out
+@options.model_out
 @option(
     "--resume",
     part=Part.WORK,
     is_flag=True,
     help="Go on with a training, or a streamed fit, from OUT.checkpoint.",
 )
-@stream_option
-@intended_use_option
-@limit_option
-@seed_option
-@json_option
+@options.stream
+@options.intended_use
+@options.limit
+@options.seed
+@options.as_json
 def command(
     source: PairFiles,
     method: str,
@@ -160,7 +132,7 @@ def command(
     from faircal.workflows.fit import fit_model
 
     for name, value in settings:
-        check_setting(method, name, value)
+        options.check_setting(method, name, value)
     with progress_bars() as update:
         fitted = fit_model(
             source,

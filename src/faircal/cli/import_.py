@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Group, Part, argument, option
-from faircal.cli.options import (
-    attributes_option,
-    json_option,
-    level_option,
-    seed_option,
-    together,
-)
 from faircal.cli.printing import note, print_json, progress_bars
 
 if TYPE_CHECKING:
@@ -73,7 +67,7 @@ def command() -> None:
 
 
 def _layout(
-    source: str, examples: Mapping[str, str], *options: Callable[..., Any]
+    source: str, examples: Mapping[str, str], *more: Callable[..., Any]
 ) -> Callable[[Callable[[], None]], click.Command]:
     """Make a command that reads SOURCE by the function of a layout: of ``rfw``, ``read_rfw``.
 
@@ -105,9 +99,9 @@ def _layout(
                 dataset.save(folder)
             _show(dataset, folder, as_json)
 
-        decorated = together(*of_all, *options, json_option)(run)
-        more = {"examples": examples, "tables": {"Files": _FILES}, "see": _SEE}
-        return command.command(layout.__name__, help=layout.__doc__, **more)(decorated)
+        decorated = options.together(*of_all, *more, options.as_json)(run)
+        page = {"examples": examples, "tables": {"Files": _FILES}, "see": _SEE}
+        return command.command(layout.__name__, help=layout.__doc__, **page)(decorated)
 
     return decorate
 
@@ -186,7 +180,7 @@ def bfw() -> None:
         "The pairs alone": "faircal import ijbc ~/IJB-C --no-pictures --out ijbc/",
     },
     _no_pictures,
-    seed_option,
+    options.seed,
 )
 def ijbc() -> None:
     """Import IJB-C, its 1:1 covariate protocol.
@@ -205,7 +199,7 @@ def ijbc() -> None:
         "--out lfw/",
         "The pairs alone": "faircal import lfw ~/LFW --no-pictures --out lfw/",
     },
-    attributes_option,
+    options.attributes,
     _no_pictures,
 )
 def lfw() -> None:
@@ -225,8 +219,8 @@ def lfw() -> None:
         "Where each person's folder has folders of its own (ann/2019/1.jpg)": "faircal import "
         "folder ~/photos --level 1 --out faces/",
     },
-    attributes_option,
-    level_option,
+    options.attributes,
+    options.level,
     _name,
 )
 def folder() -> None:
@@ -246,7 +240,7 @@ def folder() -> None:
         "--out scores/",
         "Under another name": "faircal import bob scores-dev --name vendor-7 --out scores/",
     },
-    attributes_option,
+    options.attributes,
     _name,
 )
 def bob() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Group, Part, argument, option
-from faircal.cli.options import json_option
 from faircal.cli.printing import note, print_json, print_table, printable
 
 _SEE = ("serve", "how-to/service")
@@ -66,7 +66,7 @@ _name = argument("name", help="Name of the key, for lists and the audit trail, s
     metavar="LIST",
     help="What the key is good for, with commas: verify, enrol, admin (see Scopes).",
 )
-@json_option
+@options.as_json
 def add(name: str, path: str, scope: str, as_json: bool) -> None:
     """Make a key and print it.
 
@@ -94,7 +94,7 @@ def add(name: str, path: str, scope: str, as_json: bool) -> None:
     see=_SEE,
 )
 @_file
-@json_option
+@options.as_json
 def list_(path: str, as_json: bool) -> None:
     """List the keys of a file.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command
-from faircal.cli.options import json_option
 from faircal.cli.printing import print_json, print_table
 
 
@@ -38,7 +38,7 @@ from faircal.cli.printing import print_json, print_table
         "tutorials/own-method",
     ),
 )
-@json_option
+@options.as_json
 def command(as_json: bool) -> None:
     """List the methods and their properties.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.text import Text
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import feature_option, json_option
 from faircal.cli.printing import notes, number, print_json, print_table, printable, progress_bars
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     help="Pairs within each file are in the order of time, too. Without it they are taken in "
     "random order, unless they have a column at.",
 )
-@feature_option
+@options.feature
 @option(
     "--out",
     part=Part.OUTPUT,
@@ -92,17 +92,8 @@ if TYPE_CHECKING:
     show_default="no report",
     help="Folder to write a report to.",
 )
-@json_option
-def command(
-    model: Path,
-    scores: tuple[Path, ...],
-    out: Path | None,
-    false_alarms: float | None,
-    state: Path | None,
-    ordered: bool,
-    feature: str | None,
-    as_json: bool,
-) -> int:
+@options.as_json
+def command(model: Path, scores: tuple[Path, ...], as_json: bool, **how: Any) -> int:
     """Tell whether pairs in use still are what a model was calibrated for.
 
     Reads MODEL, which says what its calibration population was like, and pairs in use, and compares
@@ -119,16 +110,7 @@ def command(
     from faircal.production.monitoring.run import monitor
 
     with progress_bars() as update:
-        monitored, paths = monitor(
-            model,
-            scores,
-            state=state,
-            false_alarms=false_alarms,
-            ordered=ordered,
-            feature=feature,
-            out=out,
-            progress=update,
-        )
+        monitored, paths = monitor(model, scores, **how, progress=update)
     notes(monitored.notes)
     if as_json:
         files = {key: str(path) for key, path in paths.items()}

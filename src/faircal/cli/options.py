@@ -134,40 +134,34 @@ def check_setting(method: str, name: str, value: Any) -> None:
         )
 
 
-#: What the argument DATA may be.
-DATA_HELP = (
-    "A dataset folder (images, pairs, embeddings), as 'faircal import', 'embed', 'pairs' and "
-    "'simulate' write it; or a table of scores (.csv, .parquet)."
-)
-
-seed_option = option(
+seed = option(
     "--seed",
     part=Part.GENERAL,
     type=click.IntRange(0),
     default=0,
     help="Seed of all that is drawn at random: the same one gives the same result.",
 )
-json_option = option(
+as_json = option(
     "--json",
     "as_json",
     part=Part.GENERAL,
     is_flag=True,
     help="Print the result as JSON, for machines, in place of tables and paths.",
 )
-jobs_option = option(
+jobs = option(
     "--jobs",
     part=Part.WORK,
     type=click.IntRange(1),
     show_default="the number of cores",
     help="Cells (a method on a fold) at a time. Results do not depend on it.",
 )
-resume_option = option(
+resume = option(
     "--resume",
     part=Part.WORK,
     is_flag=True,
     help="Go on where an interrupted run of the same command stopped.",
 )
-out_option = option(
+out = option(
     "--out",
     part=Part.OUTPUT,
     type=click.Path(path_type=Path),
@@ -176,7 +170,7 @@ out_option = option(
     help="Folder to write to. It is made where it is not there; results of an earlier run in it "
     "are replaced.",
 )
-model_out_option = option(
+model_out = option(
     "--out",
     part=Part.OUTPUT,
     type=click.Path(path_type=Path),
@@ -184,7 +178,7 @@ model_out_option = option(
     metavar="FILE",
     help="Model file to write, such as faces.faircal; one that is there is replaced.",
 )
-table_out_option = option(
+table_out = option(
     "--out",
     part=Part.OUTPUT,
     type=click.Path(path_type=Path),
@@ -192,7 +186,7 @@ table_out_option = option(
     metavar="FILE",
     help="Table to write: a name that ends in .parquet or .csv; one that is there is replaced.",
 )
-set_option = option(
+parameters = option(
     "--set",
     "parameters",
     part=Part.METHOD,
@@ -203,7 +197,7 @@ set_option = option(
     help="Any parameter of a method, such as ftc.epochs=20; VALUE is JSON or text. May be "
     "repeated.",
 )
-rates_option = option(
+rates = option(
     "--rates",
     part=Part.MEASURE,
     type=CommaList(float),
@@ -211,7 +205,7 @@ rates_option = option(
     help="Global rates, as shares, with commas: groups are compared at the threshold where the FPR "
     "of all pairs is that, and where their FNR is.",
 )
-features_option = option(
+features = option(
     "--features",
     part=Part.DATA,
     type=CommaList(),
@@ -219,29 +213,29 @@ features_option = option(
     show_default="all",
     help="Networks (names of embeddings) or score columns to use, with commas.",
 )
-feature_option = option(
+feature = option(
     "--feature",
     part=Part.DATA,
     show_default="the only one",
     help="Network (name of embeddings) or score column to use, where there are several.",
 )
-fold_option = option(
+fold = option(
     "--fold", part=Part.DATA, show_default="all pairs", help="Use the pairs of this fold only."
 )
-leave_out_option = option(
+leave_out = option(
     "--leave-out",
     part=Part.DATA,
     metavar="FOLD",
     show_default="all pairs are used",
     help="Fold to leave out, and so to keep for testing.",
 )
-attribute_option = option(
+attribute = option(
     "--attribute",
     part=Part.MEASURE,
     show_default="that of dataset.json, else all crossed",
     help="Attribute that makes the groups, such as ethnicity; a+b crosses two.",
 )
-attributes_option = option(
+attributes = option(
     "--attributes",
     part=Part.DATA,
     type=click.Path(path_type=Path),
@@ -249,22 +243,39 @@ attributes_option = option(
     show_default="no attributes",
     help="Table (.csv, .parquet) with identity or image_id, and any columns of attributes.",
 )
-level_option = option(
+level = option(
     "--level",
     part=Part.DATA,
     type=click.IntRange(1),
     show_default="the folder a picture lies in",
     help="Which folder on the way to a picture names the person: 1 is the outermost.",
 )
-stream_option = option(
+stream = option(
     "--stream",
     part=Part.WORK,
     is_flag=True,
     help="Read the pairs part by part; of many their scores are counted in fine bins, in bounded "
     "memory. Done by itself above 10,000,000 pairs.",
 )
+intended_use = option(
+    "--intended-use",
+    part=Part.CARD,
+    metavar="TEXT",
+    default="",
+    show_default="nothing is said",
+    help="What the model is for.",
+)
+limit = option(
+    "--limit",
+    "limits",
+    part=Part.CARD,
+    multiple=True,
+    metavar="TEXT",
+    show_default="those found by itself",
+    help="What it is not for, or can't do. May be repeated.",
+)
 #: The option of audits, and of `report`, by which tables and figures become files.
-all_files_option = option(
+all_files = option(
     "--all-files",
     part=Part.OUTPUT,
     is_flag=True,
@@ -393,6 +404,12 @@ def reads_data(
             rest["engine"] = None
         return function(**rest)
 
-    data = argument("data", type=click.Path(path_type=Path), required=required, help=DATA_HELP)
+    data = argument(
+        "data",
+        type=click.Path(path_type=Path),
+        required=required,
+        help="A dataset folder (images, pairs, embeddings), as 'faircal import', 'embed', 'pairs' "
+        "and 'simulate' write it; or a table of scores (.csv, .parquet).",
+    )
     more = (_engine_options,) if engine else ()
     return together(data, _reading_options, *more)(reading)  # type: ignore[no-any-return]

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import feature_option, json_option, seed_option
 from faircal.cli.printing import note, print_json, progress_bars
 
 
@@ -112,7 +112,7 @@ def _all_or_number(value: str) -> int | None:
     show_default="that of dataset.json, else all crossed",
     help="Attribute that makes the groups, and that folds are stratified by; a+b crosses two.",
 )
-@feature_option
+@options.feature
 @option(
     "--out",
     part=Part.OUTPUT,
@@ -126,8 +126,8 @@ def _all_or_number(value: str) -> int | None:
     is_flag=True,
     help="Replace the pairs that are in DATA. Without it, pairs that are there are an error.",
 )
-@seed_option
-@json_option
+@options.seed
+@options.as_json
 def command(data: Path, out: Path | None, as_json: bool, **how: Any) -> None:
     """Build pairs of images from identities.
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import feature_option, json_option
 from faircal.cli.printing import notes, percent, print_json, print_table
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ if TYPE_CHECKING:
     show_default="all pairs",
     help="Take the pilot's pairs within groups of this attribute.",
 )
-@feature_option
-@json_option
+@options.feature
+@options.as_json
 def command(as_json: bool, **how: Any) -> None:
     """Say how many people and pairs a wanted interval needs.
 

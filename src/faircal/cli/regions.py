@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, option
-from faircal.cli.options import (
-    CommaList,
-    feature_option,
-    fold_option,
-    json_option,
-    out_option,
-    reads_data,
-    seed_option,
-)
 from faircal.cli.printing import note, notes, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
@@ -43,7 +35,7 @@ if TYPE_CHECKING:
     },
     see=("audit", "report", "threshold", "how-to/regions"),
 )
-@reads_data
+@options.reads_data
 @option(
     "--model",
     part=Part.MEASURE,
@@ -52,7 +44,7 @@ if TYPE_CHECKING:
     show_default="the scores of DATA",
     help="Model file to ask; people must not be those it was fitted on.",
 )
-@out_option
+@options.out
 @option(
     "--rate",
     part=Part.MEASURE,
@@ -77,12 +69,12 @@ if TYPE_CHECKING:
 @option(
     "--clusters",
     part=Part.MEASURE,
-    type=CommaList(int),
+    type=options.CommaList(int),
     default="3,10,30,100",
     help="Numbers of regions to make, with commas, as far as there are people.",
 )
-@feature_option
-@fold_option
+@options.feature
+@options.fold
 @option(
     "--pictures",
     part=Part.OUTPUT,
@@ -91,8 +83,8 @@ if TYPE_CHECKING:
     show_default="ids alone",
     help="Where the pictures are, to show examples: FOLDER/<image id>.",
 )
-@seed_option
-@json_option
+@options.seed
+@options.as_json
 def command(source: PairFiles, out: Path, as_json: bool, **how: Any) -> None:
     """Find where in embedding space it is worst, without attributes.
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, argument
-from faircal.cli.options import REPORT_FILES, TABLE_FILES, all_files_option, json_option
 from faircal.cli.printing import progress_bars, show_report
 
 
@@ -17,7 +17,7 @@ from faircal.cli.printing import progress_bars, show_report
         "Of a benchmark": "faircal report results/",
         "Of an audit, for machines": "faircal report audit/ --json",
     },
-    tables={"Files": {**REPORT_FILES, **TABLE_FILES}},
+    tables={"Files": {**options.REPORT_FILES, **options.TABLE_FILES}},
     see=("audit", "benchmark", "classify", "reproduce", "regions", "explanation/report"),
 )
 @argument(
@@ -27,8 +27,8 @@ from faircal.cli.printing import progress_bars, show_report
     help="Folder of results, as 'faircal benchmark', 'audit', 'reproduce', 'demo', 'classify "
     "audit' and 'classify benchmark' write it.",
 )
-@all_files_option
-@json_option
+@options.all_files
+@options.as_json
 def command(folder: Path, all_files: bool, as_json: bool) -> None:
     """Write the report of a benchmark or an audit again.
 

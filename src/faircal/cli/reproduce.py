@@ -7,21 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import (
-    PAIR_FILES,
-    TABLE_FILES,
-    Assignment,
-    CommaList,
-    features_option,
-    jobs_option,
-    json_option,
-    out_option,
-    reads_data,
-    resume_option,
-    seed_option,
-    set_option,
-)
 from faircal.cli.printing import note, progress_bars, show_report
 
 if TYPE_CHECKING:
@@ -43,8 +30,8 @@ if TYPE_CHECKING:
     },
     tables={
         "Files": {
-            **PAIR_FILES,
-            **TABLE_FILES,
+            **options.PAIR_FILES,
+            **options.TABLE_FILES,
             "agreement.md": "Each number beside the published one, and which of the paper's claims "
             "hold here.",
             "parts/": "Cells that are done; --resume goes on from them.",
@@ -58,12 +45,12 @@ if TYPE_CHECKING:
     type=click.Choice(["rfw", "bfw", "ijbc"]),
     help="Which experiment of the paper: its features, folds, attribute and published numbers.",
 )
-@reads_data
-@out_option
+@options.reads_data
+@options.out
 @option(
     "--methods",
     part=Part.METHOD,
-    type=CommaList(),
+    type=options.CommaList(),
     default=(),
     show_default="the paper's",
     help="Methods to run, with commas; 'faircal methods' lists them.",
@@ -77,7 +64,7 @@ if TYPE_CHECKING:
 @option(
     "--clusters",
     part=Part.METHOD,
-    type=CommaList(int),
+    type=options.CommaList(int),
     default=(),
     show_default="the paper's twelve, 1 to 500",
     help="Numbers of clusters (K) of FairCal and FSN, with commas: each is run.",
@@ -85,7 +72,7 @@ if TYPE_CHECKING:
 @option(
     "--calibrators",
     part=Part.METHOD,
-    type=CommaList(),
+    type=options.CommaList(),
     default=(),
     show_default="beta,histogram,isotonic",
     help="Calibrators of FairCal, with commas: beta, histogram, isotonic, platt, temperature, "
@@ -98,7 +85,7 @@ if TYPE_CHECKING:
     default=10,
     help="Starts of K-means, of which the best is taken.",
 )
-@features_option
+@options.features
 @option(
     "--attribute",
     part=Part.MEASURE,
@@ -109,7 +96,7 @@ if TYPE_CHECKING:
     "--as",
     "names",
     part=Part.DATA,
-    type=Assignment(text=True),
+    type=options.Assignment(text=True),
     multiple=True,
     metavar="FEATURE=NETWORK",
     show_default="by its name",
@@ -124,26 +111,21 @@ if TYPE_CHECKING:
     show_default="where they were imported from",
     help="Folder of the pictures, to show faces of some clusters; none shows no faces.",
 )
-@set_option
-@jobs_option
-@resume_option
-@seed_option
-@json_option
+@options.parameters
+@options.jobs
+@options.resume
+@options.seed
+@options.as_json
 def command(
     paper: str,
     source: PairFiles,
     out: Path,
     no_training: bool,
-    clusters: tuple[int, ...],
-    features: tuple[str, ...],
     names: tuple[tuple[str, str], ...],
     parameters: tuple[tuple[str, str, Any], ...],
     pictures: str | None,
-    jobs: int | None,
-    resume: bool,
-    seed: int,
     as_json: bool,
-    **more: Any,
+    **how: Any,
 ) -> None:
     """Repeat the paper's experiment, with every table and figure.
 
@@ -167,17 +149,12 @@ def command(
             source,
             out,
             training=not no_training,
-            clusters=clusters,
-            features=features,
             networks=dict(names),
             parameters=settings,
             pictures=False if pictures == "none" else pictures,
-            jobs=jobs,
-            resume=resume,
-            seed=seed,
+            **how,
             progress=update,
             note=note,
-            **more,
         )
     show_report(report, as_json)
     if report.store.run["pictures"] is not None:

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import (
-    CommaList,
-    feature_option,
-    fold_option,
-    json_option,
-    reads_data,
-    resume_option,
-    table_out_option,
-)
 from faircal.cli.printing import notes, print_json, progress_bars
 
 if TYPE_CHECKING:
@@ -88,9 +80,9 @@ class Share(click.ParamType[Any]):
     type=click.Path(path_type=Path),
     help="Model file, as 'faircal fit' writes it.",
 )
-@reads_data(engine=True)
-@feature_option
-@fold_option
+@options.reads_data(engine=True)
+@options.feature
+@options.fold
 @option(
     "--prior",
     part=Part.PRIOR,
@@ -103,7 +95,7 @@ class Share(click.ParamType[Any]):
 @option(
     "--keep",
     part=Part.OUTPUT,
-    type=CommaList(),
+    type=options.CommaList(),
     default=(),
     show_default="none",
     help="Columns to carry over, with commas: genuine, fold, identity, and attributes (as "
@@ -112,15 +104,15 @@ class Share(click.ParamType[Any]):
 @option(
     "--add",
     part=Part.OUTPUT,
-    type=CommaList(),
+    type=options.CommaList(),
     default=(),
     show_default="none",
     help="More columns, with commas: log_likelihood_ratio, similarity, clusters, outside, "
     "decision.",
 )
-@table_out_option
-@resume_option
-@json_option
+@options.table_out
+@options.resume
+@options.as_json
 def command(
     model: Path,
     source: PairFiles,

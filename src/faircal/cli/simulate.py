@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import json_option, seed_option
 from faircal.cli.printing import print_json, progress_bars
 
 
@@ -77,8 +77,8 @@ from faircal.cli.printing import print_json, progress_bars
     show_default="the preset's",
     help="Length of embeddings, in numbers.",
 )
-@seed_option
-@json_option
+@options.seed
+@options.as_json
 def command(preset: str, folder: Path, seed: int, as_json: bool, **sizes: Any) -> None:
     """Write a simulated dataset folder.
 

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from faircal.cli import options
 from faircal.cli.help import Command, Part, argument, option
-from faircal.cli.options import (
-    attribute_option,
-    feature_option,
-    fold_option,
-    json_option,
-    reads_data,
-    seed_option,
-)
 from faircal.cli.printing import (
     NONE,
     notes,
@@ -32,7 +25,7 @@ if TYPE_CHECKING:
     from faircal.data import PairFiles
     from faircal.evaluation.audit.rates import OperatingRates
     from faircal.evaluation.thresholds.finding import ThresholdResult
-    from faircal.evaluation.thresholds.guarantee import Guarantee, GuaranteeRow, Rule, Scope
+    from faircal.evaluation.thresholds.guarantee import Guarantee, GuaranteeRow
 
 #: Exit code where no threshold can be promised.
 REFUSED = 1
@@ -66,7 +59,7 @@ _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cl
     metavar="[MODEL]",
     help="Model file that scores the pairs. Without it the scores are DATA's own.",
 )
-@reads_data
+@options.reads_data
 @option(
     "--fpr",
     part=Part.PROMISE,
@@ -104,7 +97,7 @@ _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cl
     show_default="those of MODEL",
     help="For --within clusters: number of clusters (K) to find in DATA.",
 )
-@attribute_option
+@options.attribute
 @option(
     "--prior",
     part=Part.PRIOR,
@@ -121,25 +114,12 @@ _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cl
     show_default="nothing is written",
     help="Write MODEL with this operating point inside; may be MODEL itself.",
 )
-@feature_option
-@fold_option
-@seed_option
-@json_option
+@options.feature
+@options.fold
+@options.seed
+@options.as_json
 def command(
-    model: tuple[Path, ...],
-    source: PairFiles,
-    fpr: float,
-    rule: Rule,
-    confidence: float,
-    within: Scope,
-    attribute: str | None,
-    clusters: int | None,
-    prior: float | None,
-    out: Path | None,
-    feature: str | None,
-    fold: str | None,
-    seed: int,
-    as_json: bool,
+    model: tuple[Path, ...], source: PairFiles, attribute: str | None, as_json: bool, **how: Any
 ) -> int:
     """Find a threshold with a guaranteed false-positive rate.
 
@@ -170,18 +150,9 @@ def command(
     with progress_bars() as update:
         result = find_threshold(
             source,
-            fpr=fpr,
             model=model[0] if model else None,
-            confidence=confidence,
-            within=within,
-            rule=rule,
-            clusters=clusters,
             attribute=attribute,
-            prior=prior,
-            feature=feature,
-            fold=fold,
-            seed=seed,
-            out=out,
+            **how,
             progress=update,
         )
     notes(result.notes)
