@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, option
+from faircal.cli.help import Command, Part
 from faircal.cli.printing import (
     NONE,
     note,
@@ -66,17 +66,15 @@ if TYPE_CHECKING:
 @options.reads_data(engine=True)
 @options.attribute
 @options.out
-@option(
+@Part.MEASURE.option(
     "--model",
-    part=Part.MEASURE,
     type=click.Path(path_type=Path),
     metavar="FILE",
     show_default="the scores of DATA",
     help="Model file to score the pairs with first; people must not be those it was fitted on.",
 )
-@option(
+@Part.MEASURE.option(
     "--threshold",
-    part=Part.MEASURE,
     type=float,
     show_default="global rates alone",
     help="Threshold in use, on the scores: error rates of 'score >= threshold' are counted there.",
@@ -84,9 +82,8 @@ if TYPE_CHECKING:
 @options.rates
 @options.features
 @options.fold
-@option(
+@Part.MEASURE.option(
     "--label-noise",
-    part=Part.MEASURE,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
     show_default="labels are taken as right",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, option
+from faircal.cli.help import Command, Part
 from faircal.cli.printing import note, progress_bars, show_report
 
 if TYPE_CHECKING:
@@ -53,87 +53,76 @@ if TYPE_CHECKING:
 )
 @options.reads_data(required=False)  # two options may say what to read
 @options.out
-@option(
+@Part.MOVING.option(
     "--calibrate-on",
-    part=Part.MOVING,
     type=click.Path(path_type=Path),
     metavar="DATA",
     show_default="none",
     help="In place of DATA: the population that methods are fitted on.",
 )
-@option(
+@Part.MOVING.option(
     "--test-on",
-    part=Part.MOVING,
     type=click.Path(path_type=Path),
     metavar="DATA",
     show_default="none",
     help="And another population, that they are tested on.",
 )
-@option(
+@Part.MOVING.option(
     "--labels",
-    part=Part.MOVING,
     type=options.CommaList(int),
     default=(),
     show_default="100, 300, … to all",
     help="Numbers of labelled pairs of that population to try, with commas.",
 )
-@option(
+@Part.MOVING.option(
     "--people-apart",
-    part=Part.MOVING,
     is_flag=True,
     help="People of one name in both populations are different people. Without it they are the "
     "same, and dropped where they would be tested.",
 )
-@option(
+@Part.METHOD.option(
     "--methods",
-    part=Part.METHOD,
     type=options.CommaList(),
     default=(),
     show_default="all installed ones that the data can serve",
     help="Methods to run, with commas; 'faircal methods' lists them.",
 )
-@option(
+@Part.METHOD.option(
     "--calibrators",
-    part=Part.METHOD,
     type=options.CommaList(),
     default="beta",
     help="Calibrators, with commas: beta, histogram, isotonic, platt, temperature, spline.",
 )
-@option(
+@Part.METHOD.option(
     "--clusters",
-    part=Part.METHOD,
     type=options.CommaList(int),
     default="100",
     help="Numbers of clusters (K), with commas: each is run.",
 )
 @options.features
-@option(
+@Part.MEASURE.option(
     "--attribute",
     "attributes",
-    part=Part.MEASURE,
     type=options.CommaList(),
     default=(),
     show_default="that of dataset.json, else all crossed",
     help="Attributes to measure by, with commas; a+b crosses two.",
 )
-@option(
+@Part.MEASURE.option(
     "--threshold-on",
-    part=Part.MEASURE,
     type=click.Choice(["test", "calibration"]),
     default="test",
     help="Where thresholds come from: the test fold, as in the paper, or the calibration folds, as "
     "in use.",
 )
-@option(
+@Part.METHOD.option(
     "--retune",
-    part=Part.METHOD,
     is_flag=True,
     help="Fit FSN and GST, which are made for one FPR, anew for each of --rates.",
 )
 @options.rates
-@option(
+@Part.METHOD.option(
     "--n-init",
-    part=Part.METHOD,
     type=click.IntRange(1),
     default=1,
     help="Starts of K-means, of which the best is taken.",

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, argument, option
+from faircal.cli.help import Command, Part, argument
 from faircal.cli.printing import print_json, printable
 
 
@@ -25,9 +25,8 @@ from faircal.cli.printing import print_json, printable
     type=click.Path(path_type=Path),
     help="Model file, as 'faircal fit' and 'faircal classify fit' write it.",
 )
-@option(
+@Part.OUTPUT.option(
     "--out",
-    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
     metavar="FILE",
     show_default="Markdown on standard output",

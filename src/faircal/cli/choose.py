@@ -10,7 +10,7 @@ import click
 from rich.text import Text
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, option
+from faircal.cli.help import Command, Part
 from faircal.cli.printing import (
     NONE,
     notes,
@@ -40,37 +40,32 @@ if TYPE_CHECKING:
     see=("fit", "benchmark", "methods", "how-to/choose"),
 )
 @options.reads_data
-@option(
+@Part.METHOD.option(
     "--clusters",
-    part=Part.METHOD,
     type=options.CommaList(int),
     default="10,25,50,100",
     help="Numbers of clusters (K) to try, with commas.",
 )
-@option(
+@Part.METHOD.option(
     "--calibrators",
-    part=Part.METHOD,
     type=options.CommaList(),
     default="beta,isotonic",
     help="Calibrators to try, with commas: beta, histogram, isotonic, platt, temperature, spline.",
 )
-@option(
+@Part.METHOD.option(
     "--starts",
-    part=Part.METHOD,
     type=click.IntRange(1),
     default=3,
     help="Starts of K-means; two or more tell how much depends on it.",
 )
-@option(
+@Part.METHOD.option(
     "--folds",
-    part=Part.METHOD,
     type=click.IntRange(2),
     default=5,
     help="Parts that people are dealt to; each is held out once.",
 )
-@option(
+@Part.METHOD.option(
     "--within",
-    part=Part.METHOD,
     type=click.FloatRange(0),
     default=0.0,
     help="Standard errors of the least loss within which fewer clusters are preferred.",

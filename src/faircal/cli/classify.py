@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Group, Part, argument, option
+from faircal.cli.help import Group, Part, argument
 from faircal.cli.printing import note, print_json, progress_bars, show_report
 
 if TYPE_CHECKING:
@@ -64,30 +64,26 @@ _row_options = options.together(
         type=click.Path(path_type=Path),
         help="Rows of a classifier: a .csv or .parquet file (see Columns of a table).",
     ),
-    option(
+    Part.DATA.option(
         "--label",
-        part=Part.DATA,
         default="label",
         metavar="COLUMN",
         help="Column of true classes.",
     ),
-    option(
+    Part.DATA.option(
         "--probabilities",
-        part=Part.DATA,
         default="p_",
         metavar="PREFIX|FILE",
         help="What the columns of probabilities begin with, the class follows; or an .npy file.",
     ),
-    option(
+    Part.DATA.option(
         "--features",
-        part=Part.DATA,
         default="feature_",
         metavar="PREFIX|NAMES|FILE",
         help="What feature columns begin with; or their names, with commas; or an .npy file.",
     ),
-    option(
+    Part.DATA.option(
         "--identity",
-        part=Part.DATA,
         default="identity",
         metavar="COLUMN",
         help="Column with the person, patient or unit that a row comes from, where there is one.",
@@ -124,23 +120,20 @@ def _shrinkage(_: click.Context, __: click.Parameter, value: str) -> float | str
 
 #: How calibration maps are fitted.
 fits_maps = options.together(
-    option(
+    Part.METHOD.option(
         "--clusters",
-        part=Part.METHOD,
         type=click.IntRange(1),
         default=20,
         help="Number of clusters (K) of the features.",
     ),
-    option(
+    Part.METHOD.option(
         "--calibrator",
-        part=Part.METHOD,
         default="dirichlet",
         help="Map from probabilities to calibrated ones: dirichlet, dirichlet-diagonal, "
         "temperature, vector, matrix, isotonic or histogram.",
     ),
-    option(
+    Part.METHOD.option(
         "--shrinkage",
-        part=Part.METHOD,
         callback=_shrinkage,
         default="cv",
         metavar="N|cv",
@@ -148,9 +141,8 @@ fits_maps = options.together(
         "by itself, inf is one map for all, cv finds it out.",
     ),
 )
-attribute = option(
+attribute = Part.MEASURE.option(
     "--attribute",
-    part=Part.MEASURE,
     show_default="the only one",
     help="Attribute that makes the groups; a+b crosses two.",
 )
@@ -271,9 +263,8 @@ def apply(model: Path, rows: LabelledFiles, out: Path, as_json: bool) -> None:
 @reads_rows
 @attribute
 @options.out
-@option(
+@Part.MEASURE.option(
     "--model",
-    part=Part.MEASURE,
     type=click.Path(path_type=Path),
     metavar="FILE",
     show_default="the probabilities of TABLE alone",
@@ -323,17 +314,15 @@ def audit(rows: LabelledFiles, out: Path, as_json: bool, **settings: Any) -> Non
 @reads_rows
 @attribute
 @options.out
-@option(
+@Part.METHOD.option(
     "--methods",
-    part=Part.METHOD,
     type=options.CommaList(),
     default=(),
     show_default="all that TABLE can serve",
     help="Methods to run, with commas: uncalibrated, global, faircal, groupwise, oracle.",
 )
-@option(
+@Part.DATA.option(
     "--folds",
-    part=Part.DATA,
     type=click.IntRange(2),
     default=5,
     help="Folds to draw where TABLE has no column fold.",

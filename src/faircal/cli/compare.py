@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, argument, option
+from faircal.cli.help import Command, Part, argument
 from faircal.cli.printing import notes, number, print_json, print_table, printable
 
 if TYPE_CHECKING:
@@ -54,46 +54,40 @@ _GATES = ("worse", "noninferior")
     type=click.Path(path_type=Path),
     help="Folder of the new run; or the same folder, with --method.",
 )
-@option(
+@Part.MEASURE.option(
     "--method",
     "methods",
-    part=Part.MEASURE,
     type=options.CommaList(),
     metavar="A,B",
     show_default="each with itself",
     help="Method of RUN_A and method of RUN_B to compare.",
 )
-@option(
+@Part.MEASURE.option(
     "--metrics",
-    part=Part.MEASURE,
     type=options.CommaList(),
     default=(),
     show_default="fpr,fnr,ks",
     help="What to compare, with commas, as named in results.csv.",
 )
-@option(
+@Part.MEASURE.option(
     "--level",
-    part=Part.MEASURE,
     type=click.FloatRange(0.5, 1, max_open=True),
     default=0.95,
     help="Level of intervals; 1 minus the risk of any wrong verdict.",
 )
-@option(
+@Part.MEASURE.option(
     "--tolerance",
-    part=Part.MEASURE,
     type=click.FloatRange(0),
     default=0.0,
     help="Size up to which a difference is none, as a share.",
 )
-@option(
+@Part.MEASURE.option(
     "--unpaired",
-    part=Part.MEASURE,
     is_flag=True,
     help="People of the same name in both runs are not the same people.",
 )
-@option(
+@Part.GATE.option(
     "--gate",
-    part=Part.GATE,
     type=click.Choice(_GATES),
     is_flag=False,
     flag_value=_GATES[0],
@@ -101,9 +95,8 @@ _GATES = ("worse", "noninferior")
     help="Exit 1 where RUN_B is worse somewhere (worse, also --gate alone), or where it may be "
     "worse by --margin or more (noninferior).",
 )
-@option(
+@Part.GATE.option(
     "--margin",
-    part=Part.GATE,
     type=click.FloatRange(0, min_open=True),
     show_default="none",
     help="For --gate noninferior: how much worse is still all right, such as 0.002.",

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, option
+from faircal.cli.help import Command, Part
 from faircal.cli.printing import note, progress_bars, show_report
 
 
@@ -21,17 +21,15 @@ from faircal.cli.printing import note, progress_bars, show_report
     tables={"Files": {**options.PAIR_FILES, **options.TABLE_FILES}},
     see=("simulate", "methods", "benchmark", "explanation/simulation"),
 )
-@option(
+@Part.METHOD.option(
     "--all",
     "everything",
-    part=Part.METHOD,
     is_flag=True,
     help="Run every installed method, those that train networks too, on a small population (8,000 "
     "pairs): on the other, that takes hours without a GPU.",
 )
-@option(
+@Part.OUTPUT.option(
     "--out",
-    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
     default="faircal-demo",
     metavar="DIR",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, argument, option
+from faircal.cli.help import Command, Part, argument
 from faircal.cli.printing import note, print_json, progress_bars
 
 if TYPE_CHECKING:
@@ -53,74 +53,64 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Folder of pictures: the one that was imported, or one with a sub-folder for each person.",
 )
-@option(
+@Part.NETWORK.option(
     "--network",
-    part=Part.NETWORK,
     required=True,
     help="dlib, facenet-vggface2, facenet-webface, arcface; an .onnx file, with "
     "--preset; or a .toml file that describes one.",
 )
-@option(
+@Part.NETWORK.option(
     "--preset",
-    part=Part.NETWORK,
     show_default="none",
     help="What an .onnx file takes: arcface, insightface, mobilefacenet, adaface or facenet (see "
     "Presets).",
 )
-@option(
+@Part.NETWORK.option(
     "--weights",
-    part=Part.NETWORK,
     type=click.Path(path_type=Path),
     metavar="FILE",
     show_default="those of the cache folder",
     help="Weights of a network that is known by name; checked by SHA-256.",
 )
-@option(
+@Part.PICTURES.option(
     "--detector",
-    part=Part.PICTURES,
     show_default="the network's; mtcnn for files",
     help="What finds faces: mtcnn (extra torch), dlib, or none where pictures are faces that are "
     "cut and aligned.",
 )
 @options.attributes
-@option(
+@Part.OUTPUT.option(
     "--out",
     "data",
-    part=Part.OUTPUT,
     required=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
     help="Dataset folder: an imported one, to which vectors are added, or one to make.",
 )
-@option(
+@Part.OUTPUT.option(
     "--name",
-    part=Part.OUTPUT,
     show_default="the network's",
     help="What the embeddings are called, and --feature then takes.",
 )
-@option(
+@Part.WORK.option(
     "--device",
-    part=Part.WORK,
     default="auto",
     help="Where the network runs: auto (a GPU where there is one), cpu or cuda.",
 )
-@option(
+@Part.WORK.option(
     "--jobs",
-    part=Part.WORK,
     type=click.IntRange(1),
     show_default="the number of cores",
     help="Threads, each with a batch of its own.",
 )
-@option(
+@Part.WORK.option(
     "--batch",
-    part=Part.WORK,
     type=click.IntRange(1),
     default=32,
     help="Faces that a network is given at a time.",
 )
-@option(
+@Part.WORK.option(
     "--resume/--restart",
-    part=Part.WORK,
     default=True,
     help="Go on with an interrupted run, or begin anew and replace what is there.",
 )

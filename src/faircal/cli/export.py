@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, argument, option
+from faircal.cli.help import Command, Part, argument
 from faircal.cli.printing import note, notes, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
@@ -34,18 +34,16 @@ if TYPE_CHECKING:
     see=("fit", "threshold", "serve", "how-to/onnx"),
 )
 @argument("model", type=click.Path(path_type=Path), help="Model file, as 'faircal fit' writes it.")
-@option(
+@Part.OUTPUT.option(
     "--onnx",
     "target",
-    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
     help="File to write, such as faces.onnx; one that is there is replaced.",
 )
-@option(
+@Part.PRIOR.option(
     "--prior",
-    part=Part.PRIOR,
     type=float,
     metavar="SHARE",
     show_default="that of the fit",

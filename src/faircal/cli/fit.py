@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, option
+from faircal.cli.help import Command, Part
 from faircal.cli.printing import note, notes, print_json, progress_bars
 
 if TYPE_CHECKING:
@@ -54,35 +54,30 @@ if TYPE_CHECKING:
     ),
 )
 @options.reads_data(engine=True)
-@option(
+@Part.METHOD.option(
     "--method",
-    part=Part.METHOD,
     default="faircal",
     help="Which method to fit; 'faircal methods' lists them.",
 )
-@option(
+@Part.METHOD.option(
     "--clusters",
-    part=Part.METHOD,
     type=click.IntRange(1),
     show_default="100",
     help="Number of clusters (K) of methods that have them.",
 )
-@option(
+@Part.METHOD.option(
     "--calibrator",
-    part=Part.METHOD,
     show_default="beta",
     help="Map from score to probability: beta, histogram, isotonic, platt, temperature or spline.",
 )
-@option(
+@Part.METHOD.option(
     "--attribute",
-    part=Part.METHOD,
     show_default="that of dataset.json, else all crossed",
     help="Attribute of methods that need groups, such as gst and oracle; a+b crosses two.",
 )
-@option(
+@Part.METHOD.option(
     "--set",
     "settings",
-    part=Part.METHOD,
     type=options.Assignment(),
     multiple=True,
     metavar="NAME=VALUE",
@@ -92,9 +87,8 @@ if TYPE_CHECKING:
 @options.feature
 @options.leave_out
 @options.model_out
-@option(
+@Part.WORK.option(
     "--resume",
-    part=Part.WORK,
     is_flag=True,
     help="Go on with a training, or a streamed fit, from OUT.checkpoint.",
 )

@@ -113,6 +113,10 @@ class Part(StrEnum):
     LOGS = "Logs"
     GENERAL = "General"
 
+    def option(self, *names: str, **attrs: Any) -> Callable[[F], F]:
+        """Return a decorator that adds an `Option` of this part."""
+        return click.option(*names, cls=Option, part=self, **attrs)
+
 
 @dataclass(frozen=True)
 class Section:
@@ -177,11 +181,6 @@ class Argument(click.Argument):
         text = attrs.pop("help")
         super().__init__(*args, **attrs)
         self.help = text
-
-
-def option(*names: str, part: Part, **attrs: Any) -> Callable[[F], F]:
-    """Return a decorator that adds an `Option`."""
-    return click.option(*names, cls=Option, part=part, **attrs)
 
 
 def argument(name: str, **attrs: Any) -> Callable[[F], F]:

@@ -9,25 +9,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Group, Part, argument, option
+from faircal.cli.help import Group, Part, argument
 from faircal.cli.printing import note, print_json, progress_bars
 
 if TYPE_CHECKING:
     from faircal.data.importers import Import
 
-_no_pictures = option(
+_no_pictures = Part.DATA.option(
     "--no-pictures",
     "pictures",
-    part=Part.DATA,
     flag_value=False,
     default=True,
     show_default=False,
     help="Import the pairs alone: don't look for the pictures. Without it pairs whose picture is "
     "not there are dropped.",
 )
-_name = option(
+_name = Part.OUTPUT.option(
     "--name",
-    part=Part.OUTPUT,
     show_default="that of SOURCE",
     help="What the dataset is called in reports.",
 )
@@ -75,10 +73,9 @@ def _layout(
     """
     of_all = (
         argument("source", type=click.Path(path_type=Path), help=source),
-        option(
+        Part.OUTPUT.option(
             "--out",
             "folder",
-            part=Part.OUTPUT,
             required=True,
             type=click.Path(path_type=Path),
             metavar="DIR",
@@ -128,9 +125,8 @@ def _show(dataset: Import, folder: Path, as_json: bool) -> None:
         "With the ten splits as shipped, without looking for pictures": "faircal import rfw ~/RFW "
         "--folds 10 --no-pictures --out rfw10/",
     },
-    option(
+    Part.DATA.option(
         "--folds",
-        part=Part.DATA,
         type=click.Choice([5, 10]),
         default=5,
         help="5: consecutive splits joined in twos, as in the paper; 10: as shipped.",
@@ -153,9 +149,8 @@ def rfw() -> None:
         "Scores that the owners ship, without pictures": "faircal import bfw ~/BFW --score vgg16 "
         "--out bfw-vgg16/",
     },
-    option(
+    Part.DATA.option(
         "--score",
-        part=Part.DATA,
         metavar="COLUMN",
         show_default="no scores",
         help="Column of ready-made scores to take over: vgg16, resnet50 or senet50. Then no "

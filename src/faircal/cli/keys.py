@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Group, Part, argument, option
+from faircal.cli.help import Group, Part, argument
 from faircal.cli.printing import note, print_json, print_table, printable
 
 _SEE = ("serve", "how-to/service")
@@ -35,10 +35,9 @@ def command() -> None:
     """
 
 
-_file = option(
+_file = Part.KEYS.option(
     "--keys",
     "path",
-    part=Part.KEYS,
     required=True,
     type=click.Path(),
     metavar="FILE",
@@ -59,9 +58,8 @@ _name = argument("name", help="Name of the key, for lists and the audit trail, s
 )
 @_name
 @_file
-@option(
+@Part.KEYS.option(
     "--scope",
-    part=Part.KEYS,
     default="verify",
     metavar="LIST",
     help="What the key is good for, with commas: verify, enrol, admin (see Scopes).",

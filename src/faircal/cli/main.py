@@ -18,7 +18,7 @@ import click
 from faircal._base.errors import FairCalError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal._version import __version__
-from faircal.cli.help import COMMANDS, SECTIONS, Group, Option, Part, Section, option
+from faircal.cli.help import COMMANDS, SECTIONS, Group, Option, Part, Section
 
 
 class Commands(Group):
@@ -62,16 +62,14 @@ class Commands(Group):
 @click.version_option(
     __version__, "-V", "--version", prog_name="faircal", cls=Option, part=Part.GENERAL
 )
-@option(
+@Part.GENERAL.option(
     "--verbose",
     is_flag=True,
-    part=Part.GENERAL,
     help="Show Python's trace of an error before its line; anywhere among the words.",
 )
-@option(
+@Part.GENERAL.option(
     "--plugin",
     "plugins",
-    part=Part.GENERAL,
     multiple=True,
     metavar="FILE",
     show_default="none",

@@ -9,7 +9,7 @@ import click
 from rich.text import Text
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, argument, option
+from faircal.cli.help import Command, Part, argument
 from faircal.cli.printing import notes, number, print_json, print_table, printable, progress_bars
 
 if TYPE_CHECKING:
@@ -60,33 +60,29 @@ if TYPE_CHECKING:
     help="One or more, in the order of time: files that 'faircal score' wrote, exports of the "
     "service's decisions, or dataset folders, which are scored on the way.",
 )
-@option(
+@Part.MONITORING.option(
     "--state",
-    part=Part.MONITORING,
     type=click.Path(path_type=Path),
     metavar="FILE",
     show_default="each call begins anew",
     help="File that keeps counts between calls: each adds what is new.",
 )
-@option(
+@Part.MONITORING.option(
     "--false-alarms",
-    part=Part.MONITORING,
     type=click.FloatRange(0, 0.5, min_open=True),
     metavar="SHARE",
     show_default="0.01",
     help="Chance that all tests together ever raise an alarm while nothing changes.",
 )
-@option(
+@Part.MONITORING.option(
     "--ordered",
-    part=Part.MONITORING,
     is_flag=True,
     help="Pairs within each file are in the order of time, too. Without it they are taken in "
     "random order, unless they have a column at.",
 )
 @options.feature
-@option(
+@Part.OUTPUT.option(
     "--out",
-    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
     metavar="DIR",
     show_default="no report",

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from faircal._base.errors import ParameterError
-from faircal.cli.help import Part, argument, option
+from faircal.cli.help import Part, argument
 
 
 class CommaList(click.ParamType[Any]):
@@ -134,62 +134,54 @@ def check_setting(method: str, name: str, value: Any) -> None:
         )
 
 
-seed = option(
+seed = Part.GENERAL.option(
     "--seed",
-    part=Part.GENERAL,
     type=click.IntRange(0),
     default=0,
     help="Seed of all that is drawn at random: the same one gives the same result.",
 )
-as_json = option(
+as_json = Part.GENERAL.option(
     "--json",
     "as_json",
-    part=Part.GENERAL,
     is_flag=True,
     help="Print the result as JSON, for machines, in place of tables and paths.",
 )
-jobs = option(
+jobs = Part.WORK.option(
     "--jobs",
-    part=Part.WORK,
     type=click.IntRange(1),
     show_default="the number of cores",
     help="Cells (a method on a fold) at a time. Results do not depend on it.",
 )
-resume = option(
+resume = Part.WORK.option(
     "--resume",
-    part=Part.WORK,
     is_flag=True,
     help="Go on where an interrupted run of the same command stopped.",
 )
-out = option(
+out = Part.OUTPUT.option(
     "--out",
-    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
     required=True,
     metavar="DIR",
     help="Folder to write to. It is made where it is not there; results of an earlier run in it "
     "are replaced.",
 )
-model_out = option(
+model_out = Part.OUTPUT.option(
     "--out",
-    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
     help="Model file to write, such as faces.faircal; one that is there is replaced.",
 )
-table_out = option(
+table_out = Part.OUTPUT.option(
     "--out",
-    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
     required=True,
     metavar="FILE",
     help="Table to write: a name that ends in .parquet or .csv; one that is there is replaced.",
 )
-parameters = option(
+parameters = Part.METHOD.option(
     "--set",
     "parameters",
-    part=Part.METHOD,
     type=MethodSetting(),
     multiple=True,
     metavar="METHOD.NAME=VALUE",
@@ -197,87 +189,74 @@ parameters = option(
     help="Any parameter of a method, such as ftc.epochs=20; VALUE is JSON or text. May be "
     "repeated.",
 )
-rates = option(
+rates = Part.MEASURE.option(
     "--rates",
-    part=Part.MEASURE,
     type=CommaList(float),
     default="0.001,0.01",
     help="Global rates, as shares, with commas: groups are compared at the threshold where the FPR "
     "of all pairs is that, and where their FNR is.",
 )
-features = option(
+features = Part.DATA.option(
     "--features",
-    part=Part.DATA,
     type=CommaList(),
     default=(),
     show_default="all",
     help="Networks (names of embeddings) or score columns to use, with commas.",
 )
-feature = option(
+feature = Part.DATA.option(
     "--feature",
-    part=Part.DATA,
     show_default="the only one",
     help="Network (name of embeddings) or score column to use, where there are several.",
 )
-fold = option(
-    "--fold", part=Part.DATA, show_default="all pairs", help="Use the pairs of this fold only."
-)
-leave_out = option(
+fold = Part.DATA.option("--fold", show_default="all pairs", help="Use the pairs of this fold only.")
+leave_out = Part.DATA.option(
     "--leave-out",
-    part=Part.DATA,
     metavar="FOLD",
     show_default="all pairs are used",
     help="Fold to leave out, and so to keep for testing.",
 )
-attribute = option(
+attribute = Part.MEASURE.option(
     "--attribute",
-    part=Part.MEASURE,
     show_default="that of dataset.json, else all crossed",
     help="Attribute that makes the groups, such as ethnicity; a+b crosses two.",
 )
-attributes = option(
+attributes = Part.DATA.option(
     "--attributes",
-    part=Part.DATA,
     type=click.Path(path_type=Path),
     metavar="FILE",
     show_default="no attributes",
     help="Table (.csv, .parquet) with identity or image_id, and any columns of attributes.",
 )
-level = option(
+level = Part.DATA.option(
     "--level",
-    part=Part.DATA,
     type=click.IntRange(1),
     show_default="the folder a picture lies in",
     help="Which folder on the way to a picture names the person: 1 is the outermost.",
 )
-stream = option(
+stream = Part.WORK.option(
     "--stream",
-    part=Part.WORK,
     is_flag=True,
     help="Read the pairs part by part; of many their scores are counted in fine bins, in bounded "
     "memory. Done by itself above 10,000,000 pairs.",
 )
-intended_use = option(
+intended_use = Part.CARD.option(
     "--intended-use",
-    part=Part.CARD,
     metavar="TEXT",
     default="",
     show_default="nothing is said",
     help="What the model is for.",
 )
-limit = option(
+limit = Part.CARD.option(
     "--limit",
     "limits",
-    part=Part.CARD,
     multiple=True,
     metavar="TEXT",
     show_default="those found by itself",
     help="What it is not for, or can't do. May be repeated.",
 )
 #: The option of audits, and of `report`, by which tables and figures become files.
-all_files = option(
+all_files = Part.OUTPUT.option(
     "--all-files",
-    part=Part.OUTPUT,
     is_flag=True,
     help="Write the tables of the report (Markdown, CSV) and its figures (PDF, PNG, CSV) as files, "
     "too: tables/ and figures/. Without it they are in report.html alone.",
@@ -309,55 +288,48 @@ def together(*options: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _reading_options = together(
-    option(
+    Part.DATA.option(
         "--score-range",
-        part=Part.DATA,
         type=ScoreRange(),
         show_default="-1,1; any where scores are only measured",
         help="Lowest and highest value that ready-made scores can have, such as 0,100.",
     ),
-    option(
+    Part.DATA.option(
         "--raw",
-        part=Part.DATA,
         is_flag=True,
         help="Keep embeddings as stored. Otherwise each is scaled to unit length.",
     ),
-    option(
+    Part.WORK.option(
         "--device",
-        part=Part.WORK,
         show_default="cpu; to train a network, cuda where there is one",
         help="Where heavy work is done: cpu, or cuda (a GPU; extra torch).",
     ),
 )
 _engine_options = together(
-    option(
+    Part.SPARK.option(
         "--engine",
         "where",
-        part=Part.SPARK,
         type=click.Choice(["local", "spark"]),
         default="local",
         help="Where to run: on this machine, or on a Spark cluster (extra spark). The options "
         "below go with spark.",
     ),
-    option(
+    Part.SPARK.option(
         "--master",
-        part=Part.SPARK,
         metavar="URL",
         show_default="Spark's own setting, else all cores here",
         help="Spark's master, such as local[4] or spark://host:7077.",
     ),
-    option(
+    Part.SPARK.option(
         "--conf",
-        part=Part.SPARK,
         type=Assignment(text=True),
         multiple=True,
         metavar="KEY=VALUE",
         show_default="none",
         help="Setting of the Spark session, such as spark.executor.memory=8g. May be repeated.",
     ),
-    option(
+    Part.SPARK.option(
         "--embeddings",
-        part=Part.SPARK,
         type=click.Choice(["auto", "map", "send"]),
         default="auto",
         help="How workers get at vectors: map them from shared files, or send them over the "

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, argument, option
+from faircal.cli.help import Command, Part, argument
 from faircal.cli.printing import note, print_json, progress_bars
 
 
@@ -55,74 +55,64 @@ def _all_or_number(value: str) -> int | None:
     help="Dataset folder whose images have identities, as 'faircal embed' and 'faircal import' "
     "write it.",
 )
-@option(
+@Part.GENUINE.option(
     "--genuine",
-    part=Part.GENUINE,
     type=_all_or_number,
     default="300",
     metavar="N|all",
     help="At most so many genuine pairs of a person, drawn at random; or all.",
 )
-@option(
+@Part.IMPOSTERS.option(
     "--imposters",
-    part=Part.IMPOSTERS,
     default="random",
     metavar="KIND",
     help="Who is paired with whom: random, group, cross, cluster, matched or hard (see Kinds of "
     "imposters).",
 )
-@option(
+@Part.IMPOSTERS.option(
     "--ratio",
-    part=Part.IMPOSTERS,
     type=float,
     default=3.0,
     help="Imposter pairs for each genuine pair; fewer where people are few, which is said.",
 )
-@option(
+@Part.IMPOSTERS.option(
     "--cap",
-    part=Part.IMPOSTERS,
     type=int,
     default=10,
     help="At most so many imposter pairs of the same two people.",
 )
-@option(
+@Part.IMPOSTERS.option(
     "--clusters",
-    part=Part.IMPOSTERS,
     type=int,
     show_default="30 clusters, 10 cells; fewer for few people",
     help="Number of K-means clusters for cluster, most cells of people for matched.",
 )
-@option(
+@Part.OUTPUT.option(
     "--size",
-    part=Part.OUTPUT,
     type=int,
     show_default="no limit",
     help="Most pairs in all.",
 )
-@option(
+@Part.DATA.option(
     "--folds",
-    part=Part.DATA,
     type=int,
     show_default="those of the images, else 5",
     help="Folds to draw; no person is in two of them.",
 )
-@option(
+@Part.DATA.option(
     "--attribute",
-    part=Part.DATA,
     show_default="that of dataset.json, else all crossed",
     help="Attribute that makes the groups, and that folds are stratified by; a+b crosses two.",
 )
 @options.feature
-@option(
+@Part.OUTPUT.option(
     "--out",
-    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
     show_default="into DATA itself",
     help="A folder to make, a copy of DATA with these pairs; or a .csv or .parquet file.",
 )
-@option(
+@Part.OUTPUT.option(
     "--replace",
-    part=Part.OUTPUT,
     is_flag=True,
     help="Replace the pairs that are in DATA. Without it, pairs that are there are an error.",
 )

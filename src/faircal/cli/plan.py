@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, option
+from faircal.cli.help import Command, Part
 from faircal.cli.printing import notes, percent, print_json, print_table
 
 if TYPE_CHECKING:
@@ -30,76 +30,66 @@ if TYPE_CHECKING:
     },
     see=("threshold", "audit", "compare", "how-to/plan", "explanation/uncertainty"),
 )
-@option(
+@Part.PRECISION.option(
     "--rate",
-    part=Part.PRECISION,
     type=float,
     required=True,
     metavar="SHARE",
     help="The error rate that is expected, such as 0.01.",
 )
-@option(
+@Part.PRECISION.option(
     "--within",
-    part=Part.PRECISION,
     type=float,
     metavar="SHARE",
     show_default="none",
     help="Wanted: half the interval's width, such as 0.005.",
 )
-@option(
+@Part.PRECISION.option(
     "--ratio",
-    part=Part.PRECISION,
     type=float,
     show_default="none",
     help="Or wanted: times the rate that the interval's upper end may be, such as 2.",
 )
-@option(
+@Part.PRECISION.option(
     "--level",
-    part=Part.PRECISION,
     type=float,
     default=0.95,
     metavar="SHARE",
     help="Confidence of the interval.",
 )
-@option(
+@Part.SAMPLE.option(
     "--people",
-    part=Part.SAMPLE,
     type=click.IntRange(3),
     show_default="none",
     help="The other way round: say what so many people of a group will give.",
 )
-@option(
+@Part.SAMPLE.option(
     "--groups",
-    part=Part.SAMPLE,
     type=click.IntRange(1),
     default=1,
     help="Number of groups; each needs the people.",
 )
-@option(
+@Part.SAMPLE.option(
     "--images",
-    part=Part.SAMPLE,
     type=click.IntRange(2),
     default=5,
     help="Images of each person.",
 )
-@option(
+@Part.SAMPLE.option(
     "--per-person",
-    part=Part.SAMPLE,
     type=click.IntRange(1),
     show_default="all within the group",
     help="Imposter pairs that each person is in.",
 )
-@option(
+@Part.DATA.option(
     "--pilot",
-    part=Part.DATA,
     type=click.Path(path_type=Path),
     metavar="DATA",
     show_default="typical figures",
     help="Labelled pairs with identities, which tell how alike pairs that share people are.",
 )
-@option(
+@Part.DATA.option(
     "--attribute",
-    part=Part.DATA,
     show_default="all pairs",
     help="Take the pilot's pairs within groups of this attribute.",
 )

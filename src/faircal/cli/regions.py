@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, option
+from faircal.cli.help import Command, Part
 from faircal.cli.printing import note, notes, print_json, printable, progress_bars
 
 if TYPE_CHECKING:
@@ -36,48 +36,42 @@ if TYPE_CHECKING:
     see=("audit", "report", "threshold", "how-to/regions"),
 )
 @options.reads_data
-@option(
+@Part.MEASURE.option(
     "--model",
-    part=Part.MEASURE,
     type=click.Path(path_type=Path),
     metavar="FILE",
     show_default="the scores of DATA",
     help="Model file to ask; people must not be those it was fitted on.",
 )
 @options.out
-@option(
+@Part.MEASURE.option(
     "--rate",
-    part=Part.MEASURE,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.01,
     help="False-positive rate of all pairs at which to look, as a share.",
 )
-@option(
+@Part.MEASURE.option(
     "--threshold",
-    part=Part.MEASURE,
     type=float,
     show_default="where --rate is met",
     help="Threshold at which to look, on the scores, instead of a rate.",
 )
-@option(
+@Part.MEASURE.option(
     "--false-discoveries",
-    part=Part.MEASURE,
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     help="Share of what is found that may be chance, on average.",
 )
-@option(
+@Part.MEASURE.option(
     "--clusters",
-    part=Part.MEASURE,
     type=options.CommaList(int),
     default="3,10,30,100",
     help="Numbers of regions to make, with commas, as far as there are people.",
 )
 @options.feature
 @options.fold
-@option(
+@Part.OUTPUT.option(
     "--pictures",
-    part=Part.OUTPUT,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="FOLDER",
     show_default="ids alone",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, argument, option
+from faircal.cli.help import Command, Part, argument
 from faircal.cli.printing import note, progress_bars, show_report
 
 if TYPE_CHECKING:
@@ -47,55 +47,48 @@ if TYPE_CHECKING:
 )
 @options.reads_data
 @options.out
-@option(
+@Part.METHOD.option(
     "--methods",
-    part=Part.METHOD,
     type=options.CommaList(),
     default=(),
     show_default="the paper's",
     help="Methods to run, with commas; 'faircal methods' lists them.",
 )
-@option(
+@Part.METHOD.option(
     "--no-training",
-    part=Part.METHOD,
     is_flag=True,
     help="Leave out the methods that train networks: hours without a GPU.",
 )
-@option(
+@Part.METHOD.option(
     "--clusters",
-    part=Part.METHOD,
     type=options.CommaList(int),
     default=(),
     show_default="the paper's twelve, 1 to 500",
     help="Numbers of clusters (K) of FairCal and FSN, with commas: each is run.",
 )
-@option(
+@Part.METHOD.option(
     "--calibrators",
-    part=Part.METHOD,
     type=options.CommaList(),
     default=(),
     show_default="beta,histogram,isotonic",
     help="Calibrators of FairCal, with commas: beta, histogram, isotonic, platt, temperature, "
     "spline.",
 )
-@option(
+@Part.METHOD.option(
     "--n-init",
-    part=Part.METHOD,
     type=click.IntRange(1),
     default=10,
     help="Starts of K-means, of which the best is taken.",
 )
 @options.features
-@option(
+@Part.MEASURE.option(
     "--attribute",
-    part=Part.MEASURE,
     show_default="the paper's",
     help="Attribute that makes the groups; a+b crosses two.",
 )
-@option(
+@Part.DATA.option(
     "--as",
     "names",
-    part=Part.DATA,
     type=options.Assignment(text=True),
     multiple=True,
     metavar="FEATURE=NETWORK",
@@ -103,9 +96,8 @@ if TYPE_CHECKING:
     help="Which of the paper's networks made a feature: facenet-vggface2, facenet-webface or "
     "arcface. May be repeated.",
 )
-@option(
+@Part.OUTPUT.option(
     "--pictures",
-    part=Part.OUTPUT,
     type=click.Path(),
     metavar="FOLDER|none",
     show_default="where they were imported from",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, argument, option
+from faircal.cli.help import Command, Part, argument
 from faircal.cli.printing import notes, print_json, progress_bars
 
 if TYPE_CHECKING:
@@ -83,27 +83,24 @@ class Share(click.ParamType[Any]):
 @options.reads_data(engine=True)
 @options.feature
 @options.fold
-@option(
+@Part.PRIOR.option(
     "--prior",
-    part=Part.PRIOR,
     type=Share(),
     metavar="SHARE|estimate",
     show_default="that of the fit",
     help="Give probabilities for this share of genuine pairs, such as 0.001; estimate finds it "
     "out.",
 )
-@option(
+@Part.OUTPUT.option(
     "--keep",
-    part=Part.OUTPUT,
     type=options.CommaList(),
     default=(),
     show_default="none",
     help="Columns to carry over, with commas: genuine, fold, identity, and attributes (as "
     "left_NAME, right_NAME).",
 )
-@option(
+@Part.OUTPUT.option(
     "--add",
-    part=Part.OUTPUT,
     type=options.CommaList(),
     default=(),
     show_default="none",

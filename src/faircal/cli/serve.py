@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from faircal.cli.help import Command, Part, argument, option
+from faircal.cli.help import Command, Part, argument
 from faircal.cli.printing import note
 
 
@@ -39,134 +39,116 @@ from faircal.cli.printing import note
     see=("keys", "threshold", "monitor", "export", "how-to/service", "tutorials/production"),
 )
 @argument("model", type=click.Path(path_type=Path), help="Model file, as 'faircal fit' writes it.")
-@option(
+@Part.ADDRESS.option(
     "--host",
-    part=Part.ADDRESS,
     default="127.0.0.1",
     help="Address to listen on; without --keys only one of this machine.",
 )
-@option(
+@Part.ADDRESS.option(
     "--port",
-    part=Part.ADDRESS,
     type=click.IntRange(0, 65535),
     default=8000,
     help="Port to listen on; 0 is any that is free.",
 )
-@option(
+@Part.ADDRESS.option(
     "--keys",
-    part=Part.ADDRESS,
     type=click.Path(path_type=Path),
     metavar="FILE",
     show_default="none: only this machine, for everything",
     help="File of API keys, made with 'faircal keys'. A change of it counts at once.",
 )
-@option(
+@Part.STORAGE.option(
     "--database",
-    part=Part.STORAGE,
     metavar="PATH|URL|none",
     show_default="MODEL with .db for its ending",
     help="Where templates and the audit trail are kept: an SQLite file, a postgresql:// URL "
     "(extra postgres), or none: keep nothing.",
 )
-@option(
+@Part.STORAGE.option(
     "--encryption-key-file",
-    part=Part.STORAGE,
     type=click.Path(path_type=Path),
     metavar="FILE",
     show_default="not encrypted",
     help="File with 32 bytes (as they are, hex or Base64) that templates are encrypted with; the "
     "same at every start.",
 )
-@option(
+@Part.STORAGE.option(
     "--keep-decisions",
     "keep_days",
-    part=Part.STORAGE,
     type=float,
     metavar="DAYS",
     show_default="for ever",
     help="Days after which lines of the audit trail are deleted.",
 )
-@option(
+@Part.DECISION.option(
     "--threshold",
-    part=Part.DECISION,
     type=float,
     show_default="MODEL's operating point, else a probability of 0.5",
     help="Decide at this threshold: the same person where the value is at or above it.",
 )
-@option(
+@Part.DECISION.option(
     "--on",
-    part=Part.DECISION,
     type=click.Choice(["score", "probability"]),
     default="score",
     help="What --threshold is on.",
 )
-@option(
+@Part.DECISION.option(
     "--prior",
-    part=Part.DECISION,
     type=float,
     metavar="SHARE",
     show_default="that of the fit",
     help="Share of genuine pairs to give probabilities for, between 0 and 1.",
 )
-@option(
+@Part.LIMITS.option(
     "--max-body",
-    part=Part.LIMITS,
     type=click.IntRange(1024),
     default=64 * 1024 * 1024,
     metavar="BYTES",
     help="Most bytes of a request.",
 )
-@option(
+@Part.LIMITS.option(
     "--rate",
-    part=Part.LIMITS,
     type=click.FloatRange(0),
     default=0.0,
     show_default="0, no limit",
     help="Most requests a second of one key, or of one address without keys; twice as many may "
     "come at once after a pause.",
 )
-@option(
+@Part.MONITORING.option(
     "--false-alarms",
-    part=Part.MONITORING,
     type=float,
     default=0.01,
     metavar="SHARE",
     help="Chance that monitoring ever raises an alarm while nothing changes.",
 )
-@option(
+@Part.PICTURES.option(
     "--network",
-    part=Part.PICTURES,
     show_default="embeddings alone are taken",
     help="Take pictures, too, by the network that MODEL was made for: dlib, facenet-vggface2, "
     "facenet-webface, arcface, an .onnx or a .toml file; as in 'faircal embed'.",
 )
-@option(
+@Part.PICTURES.option(
     "--detector",
-    part=Part.PICTURES,
     show_default="the network's",
     help="What finds faces: mtcnn, dlib or none.",
 )
-@option(
+@Part.PICTURES.option(
     "--preset",
-    part=Part.PICTURES,
     show_default="none",
     help="What an .onnx network takes: arcface, insightface, mobilefacenet, adaface or facenet.",
 )
-@option(
+@Part.ADDRESS.option(
     "--page/--no-page",
-    part=Part.ADDRESS,
     default=True,
     help="Whether there is a page for people at /.",
 )
-@option(
+@Part.LOGS.option(
     "--access-log/--no-access-log",
-    part=Part.LOGS,
     default=True,
     help="Whether each request is a line of the log.",
 )
-@option(
+@Part.LOGS.option(
     "--log-level",
-    part=Part.LOGS,
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     help="What goes to standard error.",

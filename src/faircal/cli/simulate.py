@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, argument, option
+from faircal.cli.help import Command, Part, argument
 from faircal.cli.printing import print_json, progress_bars
 
 
@@ -49,30 +49,26 @@ from faircal.cli.printing import print_json, progress_bars
     type=click.Path(path_type=Path),
     help="Dataset folder to write. Files of a dataset that is there are replaced.",
 )
-@option(
+@Part.POPULATION.option(
     "--people",
-    part=Part.POPULATION,
     type=click.IntRange(1),
     show_default="the preset's",
     help="Number of people.",
 )
-@option(
+@Part.POPULATION.option(
     "--images",
-    part=Part.POPULATION,
     type=click.IntRange(1),
     show_default="the preset's, in proportion to people",
     help="Number of images, dealt evenly to people.",
 )
-@option(
+@Part.POPULATION.option(
     "--pairs",
-    part=Part.POPULATION,
     type=click.IntRange(1),
     show_default="the preset's, in proportion to images",
     help="Number of pairs.",
 )
-@option(
+@Part.POPULATION.option(
     "--dimension",
-    part=Part.POPULATION,
     type=click.IntRange(2),
     show_default="the preset's",
     help="Length of embeddings, in numbers.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from faircal.cli import options
-from faircal.cli.help import Command, Part, argument, option
+from faircal.cli.help import Command, Part, argument
 from faircal.cli.printing import (
     NONE,
     notes,
@@ -60,55 +60,48 @@ _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cl
     help="Model file that scores the pairs. Without it the scores are DATA's own.",
 )
 @options.reads_data
-@option(
+@Part.PROMISE.option(
     "--fpr",
-    part=Part.PROMISE,
     type=float,
     required=True,
     metavar="SHARE",
     help="The false-positive rate not to exceed, such as 0.001.",
 )
-@option(
+@Part.PROMISE.option(
     "--confidence",
-    part=Part.PROMISE,
     type=float,
     default=0.95,
     metavar="SHARE",
     help="Probability that the promise holds, and that intervals do.",
 )
-@option(
+@Part.PROMISE.option(
     "--within",
-    part=Part.PROMISE,
     type=click.Choice(["global", "groups", "clusters"]),
     default="global",
     help="Of what it is promised: all pairs, every group, or every cluster of images.",
 )
-@option(
+@Part.PROMISE.option(
     "--rule",
-    part=Part.PROMISE,
     type=click.Choice(["promised", "measured"]),
     default="promised",
     help="Which FPR: what is promised of people to come, or what is counted in DATA.",
 )
-@option(
+@Part.PROMISE.option(
     "--clusters",
-    part=Part.PROMISE,
     type=click.IntRange(1),
     show_default="those of MODEL",
     help="For --within clusters: number of clusters (K) to find in DATA.",
 )
 @options.attribute
-@option(
+@Part.PRIOR.option(
     "--prior",
-    part=Part.PRIOR,
     type=float,
     metavar="SHARE",
     show_default="that of the fit alone",
     help="Tell, too, what the threshold is as a probability at this share of genuine pairs.",
 )
-@option(
+@Part.OUTPUT.option(
     "--out",
-    part=Part.OUTPUT,
     type=click.Path(path_type=Path),
     metavar="FILE",
     show_default="nothing is written",
