@@ -48,12 +48,13 @@ def test_results_are_looked_up_without_their_folds():
     rows = [ROW._replace(fold=fold, value=value) for fold, value in values.items()]
     results = Results([*rows, ROW._replace(fold="mean", group="all", condition="fpr=0.1")])
     assert results.get(ROW.key).value == 0.2
-    assert results.spread(ROW.key) == 0.1
-    assert ROW.key in results
-    assert ROW.key._replace(metric="ece") not in results
+    assert results.spreads[ROW.key] == 0.1
+    assert ROW.key in results.by_key
+    assert ROW.key._replace(metric="ece") not in results.by_key
     assert math.isnan(results.get(ROW.key._replace(metric="ece")).value)
-    assert [row.group for row in results] == [ROW.group, "all"]
-    assert (results.groups("e"), results.rates("fpr")) == ([ROW.group], ["fpr=0.1"])
+    assert [key.group for key in results.by_key] == [ROW.group, "all"]
+    assert (results.groups["other"], results.rates["fnr"]) == ([], [])
+    assert (results.groups["e"], results.rates["fpr"]) == ([ROW.group], ["fpr=0.1"])
 
 
 def test_summary_leaves_undefined_folds_out():

@@ -11,7 +11,8 @@ import io
 import json
 import math
 import platform
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -126,65 +127,56 @@ class Results:
     Attributes
     ----------
     rows : list of Result
+    by_key : dict from ResultKey to Result
+        Every value that can be looked up, be it undefined.
+    spreads : dict from ResultKey to float
+        The standard deviation over folds, where there are folds.
     dataset : str
     features, attributes, conditions : list of str
         In order of appearance.
+    groups : dict from attribute to list of str
+        The groups of each attribute.
+    rates : dict from kind to list of str
+        The conditions of each kind, of ``fpr`` such as ``["fpr=0.001", "fpr=0.01"]``.
 
     Examples
     --------
     >>> rows = [Result(fold=fold, group="F", metric="ks", value=v)
     ...         for fold, v in (("1", 0.1), ("2", 0.3), ("mean", 0.2), ("std", 0.1))]
     >>> results = Results(rows)
-    >>> results.get(rows[0].key).value, results.spread(rows[0].key), results.groups("")
+    >>> results.get(rows[0].key).value, results.spreads[rows[0].key], results.groups[""]
     (0.2, 0.1, ['F'])
     """
 
     def __init__(self, rows: Iterable[Result]) -> None:
         self.rows = list(rows)
-        self._by_key: dict[ResultKey, Result] = {}
-        self._spreads: dict[ResultKey, float] = {}
+        self.by_key: dict[ResultKey, Result] = {}
+        self.spreads: dict[ResultKey, float] = {}
         # Looked through once: a sweep has hundreds of thousands of rows.
         features: dict[str, None] = {}
         conditions: dict[str, None] = {}
         groups: dict[str, dict[str, None]] = {}  # by attribute
         for row in self.rows:
             if row.fold in (MEAN, ""):
-                self._by_key[row.key] = row
+                self.by_key[row.key] = row
             elif row.fold == STD:
-                self._spreads[row.key] = row.value
+                self.spreads[row.key] = row.value
             features[row.feature] = conditions[row.condition] = None
             groups.setdefault(row.attribute, {})[row.group] = None
         self.dataset = self.rows[0].dataset if self.rows else ""
         self.features, self.attributes = list(features), list(groups)
         self.conditions = list(conditions)
-        self._groups = {
-            attribute: [group for group in names if group not in (GLOBAL, ALL)]
-            for attribute, names in groups.items()
-        }
-
-    def __contains__(self, key: object) -> bool:
-        """Whether a value was measured, be it undefined."""
-        return key in self._by_key
-
-    def __iter__(self) -> Iterator[Result]:
-        """Give every value that can be looked up."""
-        return iter(self._by_key.values())
+        # Attributes and kinds that are not there have none.
+        self.groups: defaultdict[str, list[str]] = defaultdict(list)
+        self.rates: defaultdict[str, list[str]] = defaultdict(list)
+        for attribute, names in groups.items():
+            self.groups[attribute] += [name for name in names if name not in (GLOBAL, ALL)]
+        for under in conditions:
+            self.rates[Condition.of(under).kind].append(under)
 
     def get(self, key: ResultKey) -> Result:
         """Look a value up; what was not measured is NaN."""
-        return self._by_key.get(key) or Result(**key._asdict(), withheld="not measured")
-
-    def spread(self, key: ResultKey) -> float:
-        """Return the standard deviation over folds; NaN without folds."""
-        return self._spreads.get(key, math.nan)
-
-    def groups(self, attribute: str) -> list[str]:
-        """Return the groups of `attribute`."""
-        return self._groups.get(attribute, [])
-
-    def rates(self, kind: str) -> list[str]:
-        """Return the conditions of a kind, ``["global_fpr=0.001", …]``."""
-        return [under for under in self.conditions if Condition.of(under).kind == kind]
+        return self.by_key.get(key) or Result(**key._asdict(), withheld="not measured")
 
 
 T = TypeVar("T", bound=tuple[Any, ...])

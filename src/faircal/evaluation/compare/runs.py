@@ -68,7 +68,7 @@ class ComparedRun:
                 " (audits of more pairs than fit in memory keep none)"
             )
         results: dict[ScoreKey, list[Result]] = {}
-        for row in Results(rows):
+        for row in Results(rows).by_key.values():
             if row.metric != "threshold":
                 results.setdefault(ScoreKey(*row.key[:5]), []).append(row)
         estimates = {of: of_results(results[of], noise[of]) for of in noise if of in results}
