@@ -48,7 +48,7 @@ def test_results_are_looked_up_without_their_folds():
     rows = [ROW._replace(fold=fold, value=value) for fold, value in values.items()]
     results = Results([*rows, ROW._replace(fold="mean", group="all", condition="fpr=0.1")])
     assert results.get(ROW.key).value == 0.2
-    assert results.spreads[ROW.key] == 0.1
+    assert results.spread(ROW.key) == 0.1
     assert ROW.key in results.by_key
     assert ROW.key._replace(metric="ece") not in results.by_key
     assert math.isnan(results.get(ROW.key._replace(metric="ece")).value)

@@ -302,7 +302,7 @@ class TestBenchmark:
             group: benchmarked.results.value(
                 ResultKey("embedding", *variant, self.ATTRIBUTE, group, "global_fpr=0.1", "fpr")
             ).mean
-            for group in benchmarked.results.groups(self.ATTRIBUTE)
+            for group in benchmarked.results.groups[self.ATTRIBUTE]
         }
         worst = max(rates, key=rates.get)
         assert f"most among {worst} with {100 * rates[worst]:.1f} % (" in who[2]

@@ -173,13 +173,13 @@ def _show_rates(measured: VariantResults, condition: str) -> None:
     at = f"a global FPR of {rate_text(condition)}" if condition else f"threshold {threshold:g}"
     metrics = {"FPR": ("fpr", condition), "FNR": ("fnr", condition)}
     for metric in METRICS.values():
-        if metric.headline and measured.result(metric.name).key in store.results:
+        if metric.headline and measured.result(metric.name).key in store.results.by_key:
             metrics[metric.title] = metric.name, ""
     people = PeopleByGroup.of(store.run, attribute)
     count, effective = people.people, people.effective["fpr"]
     pairs = pair_counts(store, attribute, measured.feature)
     rows = []
-    for group in (GLOBAL, *store.results.groups(attribute)):
+    for group in (GLOBAL, *store.results.groups[attribute]):
         cells = [str(count.get(group, NONE)), number(effective.get(group), ".0f")]
         cells += map(str, pairs.get(group, (NONE, NONE)))
         for name, under in metrics.values():

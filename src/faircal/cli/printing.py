@@ -352,7 +352,7 @@ def _class_record(store: ResultsFolder) -> dict[str, Any]:
     names = ("kind", "dataset", "rows", "classes", "notes", "left_out", "interval_kind", "settings")
     return {
         **{name: run[name] for name in names if name in run},
-        "audit": [row._asdict() for row in store.results if row.level == row.level],
+        "audit": [row._asdict() for row in store.results.by_key.values() if row.level == row.level],
         "differences": [row._asdict() for row in store.class_differences],
         "tables": _records(store),
     }

@@ -129,8 +129,6 @@ class Results:
     rows : list of Result
     by_key : dict from ResultKey to Result
         Every value that can be looked up, be it undefined.
-    spreads : dict from ResultKey to float
-        The standard deviation over folds, where there are folds.
     dataset : str
     features, attributes, conditions : list of str
         In order of appearance.
@@ -144,14 +142,14 @@ class Results:
     >>> rows = [Result(fold=fold, group="F", metric="ks", value=v)
     ...         for fold, v in (("1", 0.1), ("2", 0.3), ("mean", 0.2), ("std", 0.1))]
     >>> results = Results(rows)
-    >>> results.get(rows[0].key).value, results.spreads[rows[0].key], results.groups[""]
+    >>> results.get(rows[0].key).value, results.spread(rows[0].key), results.groups[""]
     (0.2, 0.1, ['F'])
     """
 
     def __init__(self, rows: Iterable[Result]) -> None:
         self.rows = list(rows)
         self.by_key: dict[ResultKey, Result] = {}
-        self.spreads: dict[ResultKey, float] = {}
+        self._spreads: dict[ResultKey, float] = {}
         # Looked through once: a sweep has hundreds of thousands of rows.
         features: dict[str, None] = {}
         conditions: dict[str, None] = {}
@@ -160,7 +158,7 @@ class Results:
             if row.fold in (MEAN, ""):
                 self.by_key[row.key] = row
             elif row.fold == STD:
-                self.spreads[row.key] = row.value
+                self._spreads[row.key] = row.value
             features[row.feature] = conditions[row.condition] = None
             groups.setdefault(row.attribute, {})[row.group] = None
         self.dataset = self.rows[0].dataset if self.rows else ""
@@ -172,11 +170,15 @@ class Results:
         for attribute, names in groups.items():
             self.groups[attribute] += [name for name in names if name not in (GLOBAL, ALL)]
         for under in conditions:
-            self.rates[Condition.of(under).kind].append(under)
+            self.rates[under.partition("=")[0]].append(under)
 
     def get(self, key: ResultKey) -> Result:
         """Look a value up; what was not measured is NaN."""
         return self.by_key.get(key) or Result(**key._asdict(), withheld="not measured")
+
+    def spread(self, key: ResultKey) -> float:
+        """Return the standard deviation over folds; NaN without folds."""
+        return self._spreads.get(key, math.nan)
 
 
 T = TypeVar("T", bound=tuple[Any, ...])

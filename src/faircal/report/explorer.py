@@ -109,7 +109,7 @@ def _effective(store: ResultsFolder, source: ScoreSource, groups: list[str]) -> 
     Pairs share people; how much that matters depends on the rate: the least share counts.
     """
     least: dict[tuple[str, str], float] = {}
-    for row in store.results:
+    for row in store.results.by_key.values():
         of = (row.feature, row.method, row.calibrator, row.clusters, "", row.attribute)
         if of == source and row.trials > 0 and row.effective > 0:
             key = row.group, "imposter" if row.metric == "fpr" else "genuine"

@@ -148,7 +148,7 @@ def _point(measured: VariantResults, point: RatesAtPoint) -> dict[str, Any]:
                 "not_enough": small,
             }
             for name, of in over.items()
-            if of.key in measured.store.results
+            if of.key in measured.store.results.by_key
         },
     }
 

@@ -350,7 +350,7 @@ class VariantResults:
         for metric in ("fnr",) if condition.startswith("global_fnr") else ("fpr", "fnr"):
             of = {
                 group: self.result(metric, group, condition)
-                for group in (GLOBAL, *results.groups(self.attribute))
+                for group in (GLOBAL, *results.groups[self.attribute])
             }
             if whole_errors:
                 of = {group: rate.whole_errors() for group, rate in of.items()}
@@ -380,7 +380,7 @@ def conditions(results: LabelledResults, attribute: str) -> list[str]:
         row.metric == "fpr" and not row.condition and row.attribute == attribute
         for row in results.rows
     )
-    rates = [*results.rates("global_fpr"), *results.rates("global_fnr")]
+    rates = [*results.rates["global_fpr"], *results.rates["global_fnr"]]
     return [""] * given + rates
 
 

@@ -100,11 +100,11 @@ def main_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     columns = [ColumnSpec("AUROC", "auroc", better="higher")]
     columns += [
         ColumnSpec(f"TPR @ {rate_text(under)} FPR", "tpr", condition=under, better="higher")
-        for under in results.rates("fpr")
+        for under in results.rates["fpr"]
     ]
     caption = "Over all pairs. Percent; higher is better."
     tables = [method_table(results, attribute, "accuracy", "Accuracy", caption, columns)]
-    if results.groups(attribute):
+    if results.groups[attribute]:
         tables += [calibration_table(results, attribute), equality_table(results, attribute)]
     return [table for table in tables if table.measured]
 
@@ -131,7 +131,7 @@ def calibration_table(results: LabelledResults, attribute: str, metric: str = "k
 
 def equality_table(results: LabelledResults, attribute: str, metric: str = "fpr") -> Table:
     """The paper's third table: predictive equality (``fpr``), or equal opportunity (``fnr``)."""
-    upper, rates = metric.upper(), results.rates(f"global_{metric}")
+    upper, rates = metric.upper(), results.rates[f"global_{metric}"]
     columns = [
         ColumnSpec(f"{name} @ {rate_text(under)}", f"{metric}_{key}", group=ALL, condition=under)
         for under in rates
@@ -178,7 +178,7 @@ def _caution(
     results: LabelledResults, attribute: str, metric: str, conditions: Sequence[str]
 ) -> str:
     """Say which groups count in numbers over groups, but have not enough data themselves."""
-    groups, where = results.groups(attribute), results.variants[0]
+    groups, where = results.groups[attribute], results.variants[0]
     small = {}
     for under in conditions:
         small[under] = [
@@ -214,7 +214,7 @@ def group_table(
     where = ""
     if condition or metric in ("fpr", "fnr"):
         where, hint = f" at {point_name(condition)}", " equal is better."
-    names = [(GLOBAL, "Global"), *((group, group) for group in results.groups(attribute))]
+    names = [(GLOBAL, "Global"), *((group, group) for group in results.groups[attribute])]
     columns = [ColumnSpec(name, metric, group, condition, better) for group, name in names]
     unit = "Bits" if metric in _IN_BITS else "Percent"
     return method_table(
@@ -230,15 +230,15 @@ def group_table(
 def further_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     """Return what the report shows besides; of an audit also who is in it, and its regions."""
     results = store.results
-    every = conditions(results, attribute) if results.groups(attribute) else []
+    every = conditions(results, attribute) if results.groups[attribute] else []
     tables = []
     if store.kind == "audit":
         tables.append(people_table(store, attribute))
-        if results.groups(attribute):
+        if results.groups[attribute]:
             tables += [group_table(results, attribute, "fnr", point) for point in every]
             tables += [group_table(results, attribute, metric) for metric in _IN_BITS]
         tables += [label_noise_table(store), region_table(store)]
-    if results.groups(attribute):
+    if results.groups[attribute]:
         points = [point for point in every if not point.startswith("global_fnr")]
         tables.append(equality_table(results, attribute, "fnr"))
         over = [m.name for m in METRICS.values() if m.deviations and m.name != "ks"]
@@ -314,7 +314,7 @@ def people_table(store: ResultsFolder, attribute: str) -> Table:
     pairs = pair_counts(store, attribute, store.results.features[0])
     people = PeopleByGroup.of(store.run, attribute)
     lines = []
-    for group in (GLOBAL, *store.results.groups(attribute)):
+    for group in (GLOBAL, *store.results.groups[attribute]):
         genuine, imposter = pairs.get(group, (math.nan, math.nan))
         values = (
             people.people.get(group, math.nan),

@@ -117,7 +117,7 @@ def _calibration(
     attribute = store.results.attributes[0]
     for point in points:
         of = VariantResults(store, attribute, point.feature, variant)
-        errors = {group: of.result("ks", group) for group in store.results.groups(attribute)}
+        errors = {group: of.result("ks", group) for group in store.results.groups[attribute]}
         ranked = sorted(
             (error for error in errors.items() if error[1].reportable),
             key=lambda error: error[1].value,
@@ -138,7 +138,7 @@ def _reliability(
 ) -> dict[str, Any]:
     """Return how many people and pairs are behind the rates, and what cannot be told for that."""
     rates = [rates for point in points for rates in point.rates.values()]
-    groups = store.results.groups(attribute)
+    groups = store.results.groups[attribute]
     people = PeopleByGroup.of(store.run, attribute)
     smallest, fewest = (
         min(
@@ -214,7 +214,7 @@ def changes(store: ResultsFolder, attribute: str, condition: str | None) -> list
     free = [name for name in methods if name != REFERENCE and _without_labels(name)]
     reference = VariantResults(store, attribute, features[0], methods[REFERENCE])
     by_chance = reference.result("fpr_mad_by_chance", ALL, condition).value
-    if not store.results.groups(attribute) or _too_small(reference, condition):
+    if not store.results.groups[attribute] or _too_small(reference, condition):
         by_chance = math.nan
     return sentences(
         "changes.txt",
@@ -296,7 +296,15 @@ def _changes_of(
             said.append(f"{ranged(now, text)}, as with Baseline")
         else:
             way = "up" if now.value > before.value else "down"
-            spread = float(np.nanmax([results.spread(now.key), results.spread(before.key), 0.0]))
+            spread = float(
+                np.nanmax(
+                    [
+                        results.spread(now.key),
+                        results.spread(before.key),
+                        0.0,
+                    ]
+                )
+            )
             doubt = _doubt(now, before, spread, compared.get((variant.method, *now.what)))
             said.append(
                 f"{ranged(now, text)}, {way} from {ranged(before, text)} with Baseline{doubt}"

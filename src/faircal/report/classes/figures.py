@@ -148,7 +148,7 @@ class GroupDots(GroupRateDots):
             "intervals. Marks below each other mean that groups fare alike; further "
             f"{better} is better."
         )
-        groups = self.results.groups(self.attribute)
+        groups = self.results.groups[self.attribute]
         few = {row.group for row in self.results.rows if row.withheld}
         small = [group for group in groups if group in few]
         text += left_out([listing(small)], "not enough data") if small else ""

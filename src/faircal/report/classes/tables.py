@@ -91,7 +91,7 @@ class ClassResults:
     @cached_property
     def groups(self) -> list[str]:
         """The groups in order."""
-        return self.store.results.groups(self.attribute)
+        return self.store.results.groups[self.attribute]
 
     @cached_property
     def classes(self) -> list[str]:

@@ -342,7 +342,7 @@ class FigureScope:
         points = [of.point(each).rates for each in conditions(self.store.results, self.attribute)]
         return tuple(
             g
-            for g in self.results.groups(self.attribute)
+            for g in self.results.groups[self.attribute]
             if any(_never_shown(points, g, m) for m in ("fpr", "fnr"))
         )
 

@@ -192,7 +192,7 @@ class GroupRateDots(GroupDotPlot):
     @classmethod
     def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
         """Give false-positive rates at the point that the summary speaks of, and KS."""
-        if not scope.results.groups(scope.attribute):
+        if not scope.results.groups[scope.attribute]:
             return
         of_rates = [] if scope.point is None else [("fpr", scope.point)]
         for metric, condition in (*of_rates, ("ks", "")):
@@ -213,7 +213,7 @@ class GroupRateDots(GroupDotPlot):
     @property
     def rows(self) -> list[str]:
         """The groups, top to bottom."""
-        return self.results.groups(self.attribute)
+        return self.results.groups[self.attribute]
 
     @property
     def methods(self) -> list[str]:

@@ -223,7 +223,7 @@ class Matched:
                 "run 'faircal reproduce' again"
             )
         attribute = results.attributes[0]
-        names, group_names = results.features, results.groups(attribute)
+        names, group_names = results.features, results.groups[attribute]
         if store.simulated:
             title, matched, matched_groups = results.dataset, _same(names), _same(group_names)
         else:
