@@ -178,7 +178,9 @@ def test_frozen():
 
 def test_subset_of_pairs():
     pairs = Pairs(np.arange(4), np.arange(4) + 4, np.array([True, False, True, False]))
-    part = pairs.subset(np.array([3, 0]))
+    part = (
+        dataset({"net": Feature(Embeddings.of(VECTORS, ""))}, pairs).subset(np.array([3, 0])).pairs
+    )
     assert part.left.tolist() == [3, 0]
     assert part.right.tolist() == [7, 4]
     assert part.genuine.tolist() == [False, True]

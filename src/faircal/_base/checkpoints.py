@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from faircal._base.container import cut, pack, unpack, unprefixed
 from faircal._base.errors import DataError, FairCalError, ModelFileError, ParameterError
-from faircal._base.files import atomic_path, check_file
+from faircal._base.files import atomic_path, check_output
 from faircal._base.jobs import Job
 from faircal._base.registry import short
 
@@ -132,7 +132,7 @@ def check_checkpoint(path: Path, resume: bool, work: str) -> None:
 
     `work` is what was interrupted, in words.
     """
-    check_file(path)
+    check_output(path)
     if resume and not path.exists():
         raise ParameterError(f"--resume: there is no {path} to go on from; leave --resume out")
     if not resume and path.exists():

@@ -113,8 +113,15 @@ def output_folder(path: str | Path) -> Path:
     return folder
 
 
-def check_output(path: Path) -> None:
-    """Raise when `path` can't be written, before any work is done for it; makes nothing."""
+def check_output(path: Path, *, folder: bool = False) -> None:
+    """Raise when `path` can't be written, as a file or a `folder`, before any work is done for it.
+
+    Nothing is made.
+    """
+    if path.is_dir() and not folder:
+        raise ParameterError(f"{path} is a folder; give the path of a file to write")
+    if folder and path.exists() and not path.is_dir():
+        raise ParameterError(f"cannot use {path} as output folder: it is a file; give another path")
     absolute = path.absolute()
     # A file is written beside the old one, which it then takes the place of.
     places = absolute.parents if path.is_file() else (absolute, *absolute.parents)
@@ -123,20 +130,6 @@ def check_output(path: Path) -> None:
         raise ParameterError(f"cannot write {path}: {home} is a file; choose another path")
     if not os.access(home, os.W_OK):
         raise ParameterError(f"cannot write {path}: {home} is not writable; choose another path")
-
-
-def check_file(path: Path) -> None:
-    """Raise when `path` can't be written as a file."""
-    if path.is_dir():
-        raise ParameterError(f"{path} is a folder; give the path of a file to write")
-    check_output(path)
-
-
-def check_folder(path: Path) -> None:
-    """Raise when `path` can't be used as a folder to write to."""
-    if path.exists() and not path.is_dir():
-        raise ParameterError(f"cannot use {path} as output folder: it is a file; give another path")
-    check_output(path)
 
 
 def check_table_name(out: Path) -> None:

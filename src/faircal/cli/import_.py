@@ -85,10 +85,10 @@ def _layout(
 
     def decorate(layout: Callable[[], None]) -> click.Command:
         def run(source: Path, folder: Path, as_json: bool, **how: Any) -> None:
-            from faircal._base.files import check_folder, require_new
+            from faircal._base.files import check_output, require_new
             from faircal.data import importers
 
-            check_folder(folder)
+            check_output(folder, folder=True)
             require_new(folder)
             read = getattr(importers, f"read_{layout.__name__}")
             with progress_bars() as progress:

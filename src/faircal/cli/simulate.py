@@ -85,12 +85,12 @@ def command(preset: str, folder: Path, seed: int, as_json: bool, **sizes: Any) -
     What comes of it says how methods behave on such data, and nothing about real people; reports
     say so. Look at it next with 'faircal check DIR'.
     """
-    from faircal._base.files import check_folder
+    from faircal._base.files import check_output
     from faircal._base.jobs import step
     from faircal.data import save_dataset
     from faircal.data.simulation import simulate
 
-    check_folder(folder)
+    check_output(folder, folder=True)
     with progress_bars() as progress, step(progress, f"simulating {preset}"):
         data = simulate(preset, seed=seed, **sizes)
         save_dataset(data, folder)

@@ -113,6 +113,7 @@ class _CandidatesOnDevice:
         self.near.fill_(torch.inf)
         return self
 
+    @property
     def nearest(self) -> Float32:
         return np.asarray(self.near.cpu().numpy())
 

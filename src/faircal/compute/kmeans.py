@@ -134,8 +134,9 @@ def sizes(n: int, n_clusters: int) -> StartingSizes:
 class CandidatePoints(Protocol):
     """Points to choose among, and how far each is from the nearest that was chosen."""
 
+    @property
     def nearest(self) -> Float32:
-        """Return the squared distance of each point to the nearest chosen, shape (n,)."""
+        """The squared distance of each point to the nearest chosen, shape (n,)."""
 
     def measure(self, rows: Rows) -> None:
         """Take the points `rows`, shape (c,), as candidates: measure how far all are from them."""
@@ -170,7 +171,7 @@ def starting_rows(
     steps = 8  # how many centres to draw candidates for
     while len(chosen) < n_clusters:
         steps = min(steps, n_clusters - len(chosen), most)
-        nearest = sample.nearest()
+        nearest = sample.nearest
         cumulative = np.cumsum(nearest, dtype=np.float64)
         if not cumulative[-1] > 0:  # every point is chosen already, or equal to one that is
             chosen.append(int(rng.integers(size)))
@@ -200,10 +201,7 @@ class _CandidatesInMemory:
 
     def __init__(self, points: Float32, squares: Float32) -> None:
         self.points, self.squares = points, squares
-        self.near = np.full(len(points), np.inf, dtype=np.float32)
-
-    def nearest(self) -> Float32:
-        return self.near
+        self.nearest = np.full(len(points), np.inf, dtype=np.float32)
 
     def measure(self, rows: NDArray[np.intp]) -> None:
         to = self.points[rows]
@@ -220,11 +218,11 @@ class _CandidatesInMemory:
         each(work, len(self.points), _BLOCK)
 
     def choose(self, which: NDArray[np.intp]) -> tuple[int, Float32]:
-        left = np.minimum(self.away[which], self.near)
+        left = np.minimum(self.away[which], self.nearest)
         best = int(left.sum(axis=1).argmin())
-        self.near = left[best]
-        self.near[self.rows[which[best]]] = 0
-        return best, self.near[self.rows]
+        self.nearest = left[best]
+        self.nearest[self.rows[which[best]]] = 0
+        return best, self.nearest[self.rows]
 
 
 # --------------------------------------------------------------------- moving

@@ -186,7 +186,7 @@ def _label_faults(data: Dataset) -> Iterator[tuple[NDArray[np.bool_], str, str]]
 def crossing_identities(data: Dataset) -> Iterator[Fault]:
     """People who occur in more than one fold."""
     people = data.people
-    if people is None or data.pairs.fold is None or data.drawn_folds:
+    if people is None or data.pairs.fold is None or data.pairs.drawn:
         return
     names, fold = np.unique(data.pairs.fold, return_inverse=True)
     who, where = np.concatenate([people.left, people.right]), np.concatenate([fold, fold])

@@ -303,13 +303,22 @@ class Dataset:
 
     def select(self, feature: str) -> Dataset:
         """Return the dataset with another feature in use."""
-        check_feature(feature, self.features, self.where)
+        if feature == self.feature:
+            return self
+        if feature not in self.features:
+            raise no_such_feature(feature, self.features, self.where)
         return self._derive(feature=feature, embeddings=self.features[feature].embeddings)
 
     def subset(self, rows: NDArray[Any]) -> Dataset:
         """Return the dataset of the pairs `rows` (indices or a mask); vectors are shared."""
         index = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
-        pairs, features, similarity = self.pairs.subset(index), {}, {}
+        kept: dict[str, Any] = {
+            name: array[index]
+            for name, array in vars(self.pairs).items()
+            if isinstance(array, np.ndarray)
+        }
+        pairs = replace(self.pairs, **kept)
+        features, similarity = {}, {}
         for name, feature in self.features.items():
             ready, made = feature.scores, self.similarity[name].values
             ready = None if ready is None else ready[index]
@@ -383,11 +392,11 @@ def why_no_groups(attributes: Collection[str]) -> str:
     )
 
 
-def check_feature(feature: str, features: Collection[str], where: str) -> None:
-    """Raise where `feature` is not among `features`."""
-    if feature not in features:
-        hint = did_you_mean(feature, features)
-        raise ParameterError(f"{where}: unknown feature {feature!r}; {hint}")
+def no_such_feature(feature: str, features: Collection[str], where: str) -> ParameterError:
+    """Return the error for a feature that is not among `features`."""
+    return ParameterError(
+        f"{where}: unknown feature {feature!r}; {did_you_mean(feature, features)}"
+    )
 
 
 def no_such_fold(fold: Any, folds: Collection[Any], where: str) -> ParameterError:

@@ -15,7 +15,7 @@ from faircal._base.errors import DataError
 from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS
 from faircal.data.columns import Column
-from faircal.data.dataset import Dataset, Memo, check_feature, no_such_fold, why_no_groups
+from faircal.data.dataset import Dataset, Memo, no_such_feature, no_such_fold, why_no_groups
 from faircal.data.pair_sources import FolderParts, TableParts
 from faircal.data.types import Embeddings, Images, cross
 
@@ -228,7 +228,8 @@ class StoredPairs(ABC):
 
     def select(self, feature: str) -> Self:
         """Return the pairs with another feature in use."""
-        check_feature(feature, self.features, self.where)
+        if feature not in self.features:
+            raise no_such_feature(feature, self.features, self.where)
         return self._with_feature(feature)
 
     def only(self, fold: Any) -> Self:

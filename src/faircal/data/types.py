@@ -184,21 +184,6 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.left)
 
-    def subset(self, rows: NDArray[np.intp]) -> Pairs:
-        """Return the pairs `rows`."""
-
-        def take(array: Any) -> Any:
-            return None if array is None else array[rows]
-
-        return Pairs(
-            self.left[rows],
-            self.right[rows],
-            take(self.genuine),
-            take(self.fold),
-            take(self.probability),
-            self.drawn,
-        )
-
 
 @dataclass(frozen=True, eq=False)
 class Feature:

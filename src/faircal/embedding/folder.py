@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import check_folder, existing, settle, staged
+from faircal._base.files import check_output, existing, settle, staged
 from faircal._base.jobs import Progress, silent
 from faircal._version import __version__
 from faircal.data.dataset_folder import (
@@ -119,7 +119,7 @@ def embed_pictures(
     >>> faircal.embed_pictures("photos/", "faces/", "dlib")  # doctest: +SKIP
     """
     images, data = existing(images), Path(data)
-    check_folder(data)
+    check_output(data, folder=True)
     data = data.resolve() if data.is_symlink() else data
     require("PIL", "embed", "'faircal embed'")
     weights = None if weights is None else Path(weights)

@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from faircal._base.errors import ParameterError
-from faircal._base.files import check_file, write_text
+from faircal._base.files import check_output, write_text
 from faircal._version import __version__
 from faircal.methods import Method, load_model
 from faircal.methods.classifier import FairCalClassifier
@@ -65,7 +65,7 @@ def model_card(model: str | Path, out: str | Path | None = None) -> ModelCard:
             )
         if out.resolve() == model.resolve():
             raise ParameterError(f"--out {out}: is read by this command; choose another path")
-        check_file(out)
+        check_output(out)
     loaded = load_model(model)
     card = ModelCard(card_facts(loaded, file=model), card_markdown(loaded, file=model))
     if out is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from faircal._base.checkpoints import check_checkpoint, resumable
 from faircal._base.errors import ParameterError
-from faircal._base.files import check_folder, file_digest, output_folder
+from faircal._base.files import check_output, file_digest, output_folder
 from faircal._base.jobs import Job, Progress, silent, step
 from faircal.data import Dataset, PairFiles, PairStream
 from faircal.data.pair_files import fold_named
@@ -143,7 +143,7 @@ def audit_folder(
     started, out, files = time.perf_counter(), Path(out), PairFiles.of(data)
     if engine is not None:
         engine.check(files, resume=resume)
-    check_folder(out)
+    check_output(out, folder=True)
     check_checkpoint(out / PARTIAL, resume, "an audit")
     fitted = None if model is None else load_method(Path(model))
     about = {

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from faircal._base.files import check_folder
+from faircal._base.files import check_output
 from faircal._base.jobs import Progress, silent, step
 from faircal.data import Dataset, PairFiles
 from faircal.data.simulation import simulate
@@ -71,7 +71,7 @@ def benchmark(
     >>> report.paths["report"]  # doctest: +SKIP
     'results/report.html'
     """
-    check_folder(Path(out))
+    check_output(Path(out), folder=True)
     how: dict[str, Any] = {"seed": seed, "progress": progress}
     loaded = data if isinstance(data, Dataset) else PairFiles.of(data).load(features, **how)
     moving = None
@@ -104,7 +104,7 @@ def demo(
     note: Callable[[str], None] = ignore_note,
 ) -> WrittenReport:
     """Compare the methods that need no extra on simulated faces; all installed ones if told."""
-    check_folder(Path(out))
+    check_output(Path(out), folder=True)
     needs = {name: method.needs for name, method in METHODS.items()}
     names = tuple(
         name

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import check_file, check_folder, check_table_name, file_digest
+from faircal._base.files import check_output, check_table_name, file_digest
 from faircal._base.jobs import Progress, silent, step
 from faircal.calibrators.classes import CLASS_CALIBRATORS
 from faircal.data import ClassifierRows, load_classifier_rows
@@ -120,7 +120,7 @@ def classify_fit(
     >>> faircal.classify_fit("rows.csv", "classes.faircal", clusters=20)  # doctest: +SKIP
     """
     rows, out = LabelledFiles.of(rows), Path(out)
-    check_file(out)
+    check_output(out)
     rows.check_kept(out)
     CLASS_CALIBRATORS[calibrator]  # an unknown one is an error now, not after reading
     data = rows.load(progress)
@@ -168,7 +168,7 @@ def classify_apply(
     """
     rows, model, out = LabelledFiles.of(rows), Path(model), Path(out)
     check_table_name(out)
-    check_file(out)
+    check_output(out)
     rows.check_kept(out, model)
     fitted = _load_classifier(model)
     data = rows.load(progress, need_labels=False)
@@ -222,7 +222,7 @@ def classify_audit(
     >>> faircal.classify_audit("rows.csv", "audit/", attribute="sex")  # doctest: +SKIP
     """
     started, rows, out = time.perf_counter(), LabelledFiles.of(rows), Path(out)
-    check_folder(out)
+    check_output(out, folder=True)
     fitted = None if model is None else _load_classifier(Path(model))
     data = rows.load(progress)
     chosen = _attribute(data, attribute)
@@ -284,7 +284,7 @@ def classify_benchmark(
     >>> faircal.classify_benchmark("rows.csv", "results/", attribute="sex")  # doctest: +SKIP
     """
     started, rows, out = time.perf_counter(), LabelledFiles.of(rows), Path(out)
-    check_folder(out)
+    check_output(out, folder=True)
     CLASS_CALIBRATORS[calibrator]  # an unknown one is an error now, not after reading
     data = rows.load(progress)
     chosen = _attribute(data, attribute)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from faircal._base.checkpoints import check_checkpoint, resumable
 from faircal._base.errors import ParameterError
-from faircal._base.files import check_file
+from faircal._base.files import check_output
 from faircal._base.jobs import Progress, silent, step
 from faircal.data import PairFiles, PairParts, PairStream
 from faircal.data.pair_files import fold_named
@@ -86,7 +86,7 @@ def fit_model(
     out, files = Path(out), PairFiles.of(data)
     if engine is not None:
         engine.check(files, resume=resume, stream=stream)
-    check_file(out)
+    check_output(out)
     files.check_kept(out)
     METHODS[method].needs.check_installed(method)
     taken = METHODS[method]._get_param_names()

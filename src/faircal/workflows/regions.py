@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from faircal._base.errors import MissingExtraError, ParameterError
-from faircal._base.files import check_folder, file_digest, write_text
+from faircal._base.files import check_output, file_digest, write_text
 from faircal._base.jobs import Progress, silent, step
 from faircal.data import Dataset, PairFiles
 from faircal.data.pair_files import check_one_feature, fold_named
@@ -93,7 +93,7 @@ def regions_folder(
     >>> found.regions.words  # doctest: +SKIP
     """
     started, out, files = time.perf_counter(), Path(out), PairFiles.of(data)
-    check_folder(out)
+    check_output(out, folder=True)
     _check(clusters, {"--rate": rate, "--false-discoveries": false_discoveries})
     fitted = None if model is None else load_method(Path(model))
     pairs, whole = _pairs(files, feature, fold, fitted is None, progress)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from faircal._base.errors import DataError
-from faircal._base.files import check_folder, existing
+from faircal._base.files import check_output, existing
 from faircal._base.jobs import Progress, silent
 from faircal.data import Dataset, PairFiles
 from faircal.data.dataset_folder import picture_home
@@ -64,7 +64,7 @@ def reproduce(
     >>> import faircal
     >>> faircal.reproduce("rfw", "rfw/", "paper-rfw/", training=False)  # doctest: +SKIP
     """
-    check_folder(Path(out))
+    check_output(Path(out), folder=True)
     loaded = PairFiles.of(data).load(features, seed=seed, progress=progress)
     published = dict(networks or {})
     check_networks(published, loaded.features)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import check_file, check_folder, check_table_name, file_digest
+from faircal._base.files import check_output, check_table_name, file_digest
 from faircal._base.jobs import Progress, silent, step
 from faircal._base.registry import did_you_mean
 from faircal._version import __version__
@@ -104,7 +104,7 @@ def score_file(
         check_table_name(out)
     if engine is not None:
         engine.check(files, resume=resume)
-    (check_file if out.suffix else check_folder)(out)
+    check_output(out, folder=not out.suffix)
     files.check_kept(out, model)
     fitted = load_method(model)
     adding = Adding.of(fitted, add) if add else None  # what can't be added is said at once

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.files import check_file, check_folder, existing, new_folder, require_new
+from faircal._base.files import check_output, existing, new_folder, require_new
 from faircal._base.jobs import Progress, silent
 from faircal.data.columns import parse_fold
 from faircal.data.dataset_folder import ImageFolder, read_about, read_images, write_about
@@ -166,9 +166,9 @@ def _table(built: BuiltPairs, ids: pa.Array) -> pa.Table:
 def _check_out(out: Path | None) -> None:
     """Raise when the pairs can't be written to `out`, before any work is done for them."""
     if out is not None and out.suffix in (".csv", ".parquet"):
-        check_file(out)
+        check_output(out)
     elif out is not None:
-        check_folder(out)
+        check_output(out, folder=True)
         require_new(out)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, FairCalError, ParameterError
-from faircal._base.files import check_file
+from faircal._base.files import check_output
 from faircal._base.jobs import Progress, silent, step
 from faircal.calibrators.prior import SHARE_FIGURE, check_share, shift_prior
 from faircal.data import Dataset, PairFiles
@@ -260,7 +260,7 @@ def _check_model(
     if prior is not None:
         check_share(prior, "--prior")
     if out is not None:
-        check_file(out)
+        check_output(out)
         files.check_kept(out)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from faircal._base.container import cut, divided, pack, unpack
 from faircal._base.errors import DataError, FairCalError, ModelFileError, ParameterError
-from faircal._base.files import atomic_path, check_file, check_folder, file_digest
+from faircal._base.files import atomic_path, check_output, file_digest
 from faircal._base.jobs import Progress, silent, step
 from faircal.methods import Method, load_method
 from faircal.production.monitoring.pairs_in_use import PairsInUse
@@ -197,9 +197,9 @@ def monitor(
 def _check(scores: Sequence[Path], model: Path, out: str | Path | None, state: Path | None) -> None:
     """Raise where something can't be written, or would overwrite what is read."""
     if out is not None:
-        check_folder(Path(out))
+        check_output(Path(out), folder=True)
     if state is not None:
-        check_file(state)
+        check_output(state)
         if state.resolve() in {path.resolve() for path in (model, *scores)}:
             raise ParameterError(f"--state {state}: is read by this command; choose another path")
     if len({path.resolve() for path in scores}) < len(scores):

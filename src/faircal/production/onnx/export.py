@@ -19,7 +19,7 @@ from faircal._base.errors import (
     NotFittedError,
     ParameterError,
 )
-from faircal._base.files import atomic_path, check_file, existing, file_digest
+from faircal._base.files import atomic_path, check_output, existing, file_digest
 from faircal._base.registry import short
 from faircal._version import __version__
 from faircal.calibrators.prior import SHARE_FIGURE, check_share
@@ -363,7 +363,7 @@ def export_model(
     >>> faircal.export_model("m.faircal", "m.onnx")  # doctest: +SKIP
     """
     out = Path(out)
-    check_file(out)
+    check_output(out)
     fitted = load_method(existing(model))
     digest = file_digest(Path(model))
     with atomic_path(out) as temporary:
