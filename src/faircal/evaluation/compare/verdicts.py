@@ -84,11 +84,6 @@ class Comparison(NamedTuple):
     tolerance: float = 0.0
 
     @property
-    def _ends(self) -> Difference:
-        ends = self.difference, self.low, self.high, self.correlation, self.freedom, self.level
-        return Difference(*ends)
-
-    @property
     def reportable(self) -> bool:
         """Whether there is anything to tell."""
         return self.verdict not in ("not enough data", "not known")
@@ -102,8 +97,9 @@ class Comparison(NamedTuple):
     def detectable(self) -> float:
         """How large a worsening would have been noticed, 8 times in 10, after correction."""
         risk = (1 - self.level) / max(self.family, 1)
+        ends = self.difference, self.low, self.high, self.correlation, self.freedom, self.level
         worse = -improvement_sign(self.metric)
-        return self.tolerance + self._ends.detectable(worse, risk, POWER)
+        return self.tolerance + Difference(*ends).detectable(worse, risk, POWER)
 
     @property
     def no_errors(self) -> bool:

@@ -356,10 +356,17 @@ class Uncertainty:
             return float(low), float(high)
         if pairs.people(metric) < FEWEST:
             return _UNDEFINED
-        if metric == "tpr" and condition and not self._given:
-            return self._tpr_at_fpr(key, value, level)
         if metric in ERROR_RATES:
-            return self._rate(key, level)
+            kind, rate = self._rates[key]
+            wider = self._wider(key, kind, rate)
+            low, high = pairs.dependence(kind).interval(rate, level, wider=wider)
+            scores = pairs.score[pairs.identified.trials[kind].rows]
+            accepted = scores >= self._thresholds.get(condition, np.nan)
+            if not (accepted == (kind == "fpr")).any():
+                low = 0.0  # a part of an error, between two scores, is none that was seen
+            ends = (low, high) if kind == metric else (1 - high, 1 - low)
+            at_fpr = metric == "tpr" and condition and not self._given
+            return self._tpr_at_fpr(key, value, ends, level) if at_fpr else ends
         if metric in ("ks", "ece"):
             of_bins = pairs.curve.estimates[metric]
             ends = pairs.curve.interval(metric, level)
@@ -373,29 +380,16 @@ class Uncertainty:
         ends = spread.interval(value, level, loss=True)
         return (ends[0], min(ends[1], 1.0)) if metric in ("brier", "min_cllr") else ends
 
-    def _rate(self, key: Key, level: float) -> Ends:
-        """Return the interval of a rate at a threshold."""
-        group, condition, metric = key
-        kind, rate = self._rates[key]
-        pairs, wider = self.sets[group], self._wider(key, kind, rate)
-        low, high = pairs.dependence(kind).interval(rate, level, wider=wider)
-        scores = pairs.score[pairs.identified.trials[kind].rows]
-        accepted = scores >= self._thresholds.get(condition, np.nan)
-        if not (accepted == (kind == "fpr")).any():
-            low = 0.0  # a part of an error, between two scores, is none that was seen
-        return (low, high) if kind == metric else (1 - high, 1 - low)
-
-    def _tpr_at_fpr(self, key: Key, value: float, level: float) -> Ends:
+    def _tpr_at_fpr(self, key: Key, value: float, ends: Ends, level: float) -> Ends:
         """Return the interval of a point of the ROC.
 
-        Two things are not sure: the TPR at the threshold, and the threshold. The ends of both are
-        put together as errors are (MOVER), with the correlation that people give them: those whose
-        strangers score high often score high with themselves.
+        Two things are not sure: the TPR at the threshold, whose interval `ends` is, and the
+        threshold. The ends of both are put together as errors are (MOVER), with the correlation
+        that people give them: those whose strangers score high often score high with themselves.
         """
         group, condition, _ = key
         pairs, rate = self.sets[group], Condition.of(condition).rate
         at = self._thresholds.get(condition, np.nan)
-        low, high = self._rate(key, level)
         # The highest and the lowest threshold at which the counted FPR may be that of the rate.
         genuine, imposters = (
             pairs.score[pairs.identified.trials[kind].rows] for kind in ("fnr", "fpr")
@@ -404,8 +398,8 @@ class Uncertainty:
         z = float(stdtrit(dependence.degrees_of_freedom(rate), (1 + level) / 2))
         away = z * np.sqrt(dependence.variance(rate))
         counts = np.clip([np.floor((rate - away) * n), np.ceil((rate + away) * n)], 0, n - 1)
-        ends = np.sort(imposters)[n - 1 - counts.astype(np.int64)]
-        lower, upper = (float((genuine > end).mean()) for end in ends)
+        thresholds = np.sort(imposters)[n - 1 - counts.astype(np.int64)]
+        lower, upper = (float((genuine > threshold).mean()) for threshold in thresholds)
         wrong, taken = (
             pairs.rate_spread(kind, at, p).influence
             for kind, p in (("fnr", 1 - value), ("fpr", rate))
@@ -413,6 +407,7 @@ class Uncertainty:
         size = float(np.sqrt((wrong**2).sum() * (taken**2).sum()))
         # More errors of either kind at the threshold mean a lower TPR at the rate.
         correlation = float(wrong @ taken) / size if size > 0 else 0.0
+        low, high = ends
         down = combined_reach(value - low, max(value - lower, 0.0), correlation)
         up = combined_reach(high - value, max(upper - value, 0.0), correlation)
         return max(value - down, 0.0), min(value + up, 1.0)
