@@ -10,7 +10,6 @@ from faircal.evaluation.compare.compare import (
     compare,
     compare_runs,
     differences,
-    read_differences,
     write_differences,
 )
 from faircal.evaluation.compare.paired import Difference, Estimate, difference, holm
@@ -43,6 +42,5 @@ __all__ = [
     "no_worse",
     "non_inferior",
     "notes",
-    "read_differences",
     "write_differences",
 ]

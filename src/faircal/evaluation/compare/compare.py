@@ -36,7 +36,6 @@ from faircal.metrics.results import (
     REPLICATES,
     Condition,
     Result,
-    read_rows,
     write_rows,
 )
 
@@ -264,11 +263,6 @@ def write_differences(folder: Path, record: dict[str, Any], rows: Sequence[Resul
         for attribute in run.names("attribute"):
             compared += differences(run, REFERENCE, attribute=attribute)
     write_rows(folder / DIFFERENCES, Comparison, compared)
-
-
-def read_differences(folder: Path) -> list[Comparison]:
-    """Read ``differences.csv`` of a benchmark of pairs; none where there is no such file."""
-    return read_rows(folder / DIFFERENCES, Comparison)
 
 
 def default_metrics() -> tuple[str, ...]:

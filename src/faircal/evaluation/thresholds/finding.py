@@ -367,8 +367,18 @@ def _notes(result: ThresholdResult, model: Method | None, clusters: int | None) 
             "identities are unknown: pairs are taken as independent, and the threshold is too low"
             " where they share people; add identity (left_identity, right_identity)"
         )
-    if model is not None and result.own_people is not False:
-        notes.append(_note_on_people(result))
+    if model is not None and result.own_people:
+        notes.append(
+            "WARNING: the model was fitted on these very people, on whom its scores are better than"
+            " on others: the threshold is too low. Choose it on people left out:"
+            " 'faircal fit --leave-out FOLD', then --fold FOLD here"
+        )
+    elif model is not None and result.own_people is None:
+        what = "the promise holds" if chosen.rule == "promised" else "rates hold"
+        notes.append(
+            f"{what} for people whom the model was not fitted on; on those it was fitted on, scores"
+            " are better than they will be"
+        )
     if result.exceeded:
         notes.append(
             f"{', '.join(result.exceeded)}: measured above {100 * chosen.fpr:g} %, surely. A rate"
@@ -376,33 +386,15 @@ def _notes(result: ThresholdResult, model: Method | None, clusters: int | None) 
         )
     if clusters is not None:
         notes.append("clusters are those of this data: of other people's images they may differ")
-    return notes + _note_on_rare_people(chosen)
-
-
-def _note_on_people(result: ThresholdResult) -> str:
-    if result.own_people:
-        return (
-            "WARNING: the model was fitted on these very people, on whom its scores are better than"
-            " on others: the threshold is too low. Choose it on people left out:"
-            " 'faircal fit --leave-out FOLD', then --fold FOLD here"
-        )
-    what = "the promise holds" if result.chosen.rule == "promised" else "rates hold"
-    return (
-        f"{what} for people whom the model was not fitted on; on those it was fitted on, scores"
-        " are better than they will be"
-    )
-
-
-def _note_on_rare_people(chosen: Guarantee) -> list[str]:
-    """Say where a kind of people may be missing from the data altogether."""
+    # A kind of people may be missing from the data altogether.
     reported = [row for row in chosen.rows if row not in chosen.refused]
     fewest = min((row.effective_people for row in reported), default=math.inf)
     missing = (1 - _RARE) ** fewest
-    if chosen.rule == "measured" or missing <= 1 - chosen.confidence:
-        return []
-    kind = f"one person in {1 / _RARE:.0f} is of a kind that is mistaken more often"
-    chance = f"the chance is {100 * missing:.0f} % that none of them is among {fewest:.0f} people"
-    return [f"the promise is for people like these: if {kind}, {chance}"]
+    if chosen.rule == "promised" and missing > 1 - chosen.confidence:
+        kind = f"one person in {1 / _RARE:.0f} is of a kind that is mistaken more often"
+        chance = f"the chance is {100 * missing:.0f} % that none of them is among {fewest:.0f}"
+        notes.append(f"the promise is for people like these: if {kind}, {chance} people")
+    return notes
 
 
 def _percent(value: float) -> str:

@@ -352,8 +352,8 @@ class Uncertainty:
             return _UNDEFINED
         if self.independent and metric in ERROR_RATES:
             trials = pairs.identified.trials[ERROR_RATES[metric]].pairs
-            low, high = wilson(np.clip(value, 0, 1) * trials, trials, level)
-            return float(low), float(high)
+            of_trials = wilson(np.clip(value, 0, 1) * trials, trials, level)
+            return float(of_trials[0]), float(of_trials[1])
         if pairs.people(metric) < FEWEST:
             return _UNDEFINED
         if metric in ERROR_RATES:
