@@ -76,7 +76,21 @@ class Import:
                 write_table(folder, "pictures", [self.pictures])
             if self.dropped:
                 write_dropped(folder, self.dropped)
-            write_about(folder, self._about())
+            about: dict[str, Any] = {
+                "name": self.name,
+                "imported": {
+                    "layout": self.layout,
+                    "from": str(self.source.absolute()),
+                    **self.options,
+                    **self.counts,
+                },
+                "notes": self.notes,
+            }
+            if self.home is not None:
+                about["pictures"] = self.home
+            if self.attribute is not None:
+                about["attribute"] = self.attribute
+            write_about(folder, about)
         return target
 
     def _counted(self, parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -88,23 +102,6 @@ class Import:
         if not self.counts["pairs"]:
             said = f" ({'; '.join(self.notes)})" if self.notes else ""
             raise DataError(f"{self.source}: no usable pair is left{said}; check the folder")
-
-    def _about(self) -> dict[str, Any]:
-        about: dict[str, Any] = {
-            "name": self.name,
-            "imported": {
-                "layout": self.layout,
-                "from": str(self.source.absolute()),
-                **self.options,
-                **self.counts,
-            },
-            "notes": self.notes,
-        }
-        if self.home is not None:
-            about["pictures"] = self.home
-        if self.attribute is not None:
-            about["attribute"] = self.attribute
-        return about
 
 
 def first_few(things: Sequence[Any]) -> str:

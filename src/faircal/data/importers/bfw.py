@@ -59,19 +59,20 @@ def read_bfw(
     table = table.rename_columns(names)
     require_columns(table, ("p1", "p2", "label", "id1", "id2", "fold"), where)
     pairs = {
-        "left": _paths(table, "p1", where),
-        "right": _paths(table, "p2", where),
+        "left": _filled(table["p1"]),
+        "right": _filled(table["p2"]),
         "genuine": parse_genuine(table["label"], where, "label"),
         "fold": _folds(table, where),
     }
+    for side, name in (("left", "p1"), ("right", "p2")):
+        require_filled(pairs[side], f"{where}, column '{name}'", "correct or remove them")
     if score is not None:
         require_columns(table, (score,), where)
         pairs["score"] = parse_scores(table[score], score, where, None)
     folder = given if given.is_dir() else given.parent
     listed = pa.table(pairs)
-    imported = Import(
-        "bfw", "BFW", folder, _images(table, where), [listed], attribute=_default(table)
-    )
+    default = "att" if {"att1", "att2"} <= set(table.column_names) else None
+    imported = Import("bfw", "BFW", folder, _images(table, where), [listed], attribute=default)
     if imported.attribute is not None:
         _apart(imported, imported.attribute)
     imported.notes += _disagreements(imported, listed)
@@ -114,12 +115,6 @@ def _filled(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
 
 
-def _paths(table: pa.Table, name: str, where: str) -> pa.ChunkedArray:
-    paths = _filled(table[name])
-    require_filled(paths, f"{where}, column '{name}'", "correct or remove them")
-    return paths
-
-
 def _folds(table: pa.Table, where: str) -> NDArray[np.int64]:
     folds = parse_fold(table["fold"], where)
     if folds.dtype.kind != "i":
@@ -151,10 +146,6 @@ def _disagreements(imported: Import, pairs: pa.Table) -> list[str]:
     ]
     other = pc.sum(pc.not_equal(pc.equal(*sides), pairs["genuine"])).as_py() or 0
     return [f"{other:,} labels disagree with the identities; labels are kept"] if other else []
-
-
-def _default(table: pa.Table) -> str | None:
-    return "att" if {"att1", "att2"} <= set(table.column_names) else None
 
 
 def _images(table: pa.Table, where: str) -> pa.Table:

@@ -101,7 +101,9 @@ def read_rfw(
             continue
         lines = [_pair(path, number, fields) for number, fields in each_line(path)]
         genuine = [left[0] == right[0] for left, right in lines]
-        splits = _splits(genuine)
+        # A split is a block of genuine, then of imposter pairs.
+        same = np.array(genuine)
+        splits = np.cumsum(np.concatenate([[True], same[1:] & ~same[:-1]])).tolist()
         if splits[-1] != N_SPLITS:
             found = f"expected {N_SPLITS} splits, found {splits[-1]}"
             # A short list (somebody's excerpt) may well have fewer.
@@ -127,7 +129,11 @@ def read_rfw(
     imported = Import(
         "rfw", "RFW", folder, pa.table(images), [pa.table(columns)], attribute="ethnicity"
     )
-    imported.notes += notes + _shared(people)
+    imported.notes += notes
+    times = Counter(person.partition("/")[2] for person in dict.fromkeys(people))
+    if shared := sorted(person for person, count in times.items() if count > 1):
+        said = f"{len(shared)} person ids occur in two ethnicities ({first_few(shared)}); "
+        imported.notes.append(f"{said}each counts as two people")
     imported.options = {
         "folds": "ten as shipped" if folds == N_SPLITS else "consecutive splits joined in twos"
     }
@@ -135,21 +141,6 @@ def read_rfw(
         imported.home = find_home(folder, ("test/data", "data"), ids)
         drop_absent(imported, progress)
     return imported
-
-
-def _shared(people: list[str]) -> list[str]:
-    """Say which person ids occur under more than one ethnicity."""
-    times = Counter(person.partition("/")[2] for person in dict.fromkeys(people))
-    shared = sorted(person for person, count in times.items() if count > 1)
-    said = f"{len(shared)} person ids occur in two ethnicities ({first_few(shared)}); "
-    return [f"{said}each counts as two people"] if shared else []
-
-
-def _splits(genuine: list[bool]) -> list[int]:
-    """Return the split, 1, 2, …, of each pair: each is a block of genuine, then imposter pairs."""
-    same = np.array(genuine)
-    starts = np.concatenate([[True], same[1:] & ~same[:-1]])
-    return [int(split) for split in np.cumsum(starts)]
 
 
 def read_lfw(

@@ -83,23 +83,40 @@ def make_pairs(
         raise ParameterError(f"--folds: expected 2 or more, found {folds}")
     plan = PairPlan(imposters, genuine, ratio, size, cap, folds or 5, clusters, seed)
     _check_replaceable(data, out, replace)
-    _check_out(out)
+    to_file = out is not None and out.suffix in (".csv", ".parquet")
+    if out is not None:
+        check_output(out, folder=not to_file)
+        if not to_file:
+            require_new(out)
     gallery = read_images(data, [feature] if feature else None)
     images = gallery.images
     people, fold, notes = _people(data, gallery, keep_folds=folds is None)
     groups = attribute or "+".join(images.crossed)
     codes = cross(images.attributes, groups, str(data)).codes if groups else None
+    vectors = None
+    if imposters in BY_EMBEDDING:
+        check_one_feature(gallery.embeddings, data)
+        for embeddings in gallery.embeddings.values():
+            vectors = embeddings.rows(np.arange(len(embeddings)))
     built = build_pairs(
         people,
         plan,
         strata=codes,
         groups=codes,
-        vectors=_vectors(gallery, data) if imposters in BY_EMBEDDING else None,
+        vectors=vectors,
         folds=fold,
         progress=progress,
     )
     record = {**dataclasses.asdict(plan), "feature": feature, "attribute": groups or None}
-    path = _write(_table(built, images.ids), data, out, record)
+    table = pa.table(
+        {
+            "left": images.ids.take(pa.array(built.left)),
+            "right": images.ids.take(pa.array(built.right)),
+            "genuine": built.genuine.astype(np.int8),
+            "fold": built.fold,
+        }
+    )
+    path = _write(table, data, out, record)
     return dataclasses.replace(built, notes=(*notes, *built.notes)), path
 
 
@@ -143,33 +160,6 @@ def _people(
             "folds, or have others drawn with --folds"
         )
     return people, fold, notes
-
-
-def _vectors(gallery: ImageFolder, data: Path) -> Any:
-    check_one_feature(gallery.embeddings, data)
-    for embeddings in gallery.embeddings.values():
-        return embeddings.rows(np.arange(len(embeddings)))
-    return None
-
-
-def _table(built: BuiltPairs, ids: pa.Array) -> pa.Table:
-    return pa.table(
-        {
-            "left": ids.take(pa.array(built.left)),
-            "right": ids.take(pa.array(built.right)),
-            "genuine": built.genuine.astype(np.int8),
-            "fold": built.fold,
-        }
-    )
-
-
-def _check_out(out: Path | None) -> None:
-    """Raise when the pairs can't be written to `out`, before any work is done for them."""
-    if out is not None and out.suffix in (".csv", ".parquet"):
-        check_output(out)
-    elif out is not None:
-        check_output(out, folder=True)
-        require_new(out)
 
 
 def _write(table: pa.Table, data: Path, out: Path | None, record: Mapping[str, Any]) -> Path:
