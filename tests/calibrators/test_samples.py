@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators import Samples
-from faircal.calibrators.weighted_scores import tally
+from faircal.calibrators.samples import tally
 from faircal.compute.counting import ScoreCounts
 
 rows = st.lists(
@@ -136,3 +136,15 @@ class TestCoarse:
         for k in (0, 4):
             np.testing.assert_allclose(coarse[k].scores, samples[k].scores, atol=1e-7)
             np.testing.assert_allclose(coarse[k].mass, samples[k].mass)
+
+
+def test_ties_are_gathered_and_zero_weights_dropped():
+    sample = tally(
+        np.array([0.3, 0.1, 0.3, 0.2, 0.1]),
+        np.array([1.0, 0.0, 0.0, 1.0, 1.0]),
+        np.array([2.0, 1.0, 0.5, 0.0, 4.0]),
+    )
+    np.testing.assert_array_equal(sample.scores, [0.1, 0.3])
+    np.testing.assert_array_equal(sample.genuine, [4.0, 2.0])
+    np.testing.assert_array_equal(sample.mass, [5.0, 2.5])
+    assert sample.fraction == 0.8

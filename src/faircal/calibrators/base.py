@@ -15,9 +15,9 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.metadata_routing import UNUSED
 
 from faircal._base.errors import DataError, NotFittedError, ParameterError
-from faircal.calibrators.samples import Samples
-from faircal.calibrators.weighted_scores import (
+from faircal.calibrators.samples import (
     Floats,
+    Samples,
     WeightedScores,
     as_labels,
     as_vector,
@@ -187,7 +187,8 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         return True
 
     def _learn(self, sample: WeightedScores) -> Self:
-        if sample.is_constant:
+        # One score, or one class: there is nothing to learn but the fraction.
+        if sample.scores.size == 1 or sample.fraction in (0.0, 1.0):
             self._fit_constant(sample)
         else:
             self._fit(sample)

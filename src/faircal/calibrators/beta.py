@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from faircal.calibrators.logistic import LogisticCalibrator
-from faircal.calibrators.weighted_scores import Floats
+from faircal.calibrators.samples import Floats
 
 #: How far z is kept from 0 and 1: log z and log(1 − z) stay finite.
 EPS = float(np.finfo(np.float64).eps)

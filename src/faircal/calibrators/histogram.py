@@ -8,7 +8,7 @@ import numpy as np
 
 from faircal._base.registry import check_whole
 from faircal.calibrators.base import Calibrator
-from faircal.calibrators.weighted_scores import Floats, WeightedScores
+from faircal.calibrators.samples import Floats, WeightedScores
 
 
 class HistogramCalibrator(Calibrator):

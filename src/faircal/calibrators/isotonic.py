@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from faircal.calibrators.base import Calibrator
-from faircal.calibrators.weighted_scores import Floats, WeightedScores
+from faircal.calibrators.samples import Floats, WeightedScores
 
 
 class IsotonicCalibrator(Calibrator):

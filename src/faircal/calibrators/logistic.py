@@ -12,8 +12,7 @@ from sklearn.base import clone
 
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.newton import NewtonSearch, finite_logit, fit_nonnegative
-from faircal.calibrators.samples import Ints, Samples
-from faircal.calibrators.weighted_scores import Floats, WeightedScores
+from faircal.calibrators.samples import Floats, Ints, Samples, WeightedScores
 from faircal.compute import CPU, Engine
 from faircal.compute.logistic import Sums
 from faircal.compute.threads import each

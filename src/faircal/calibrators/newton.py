@@ -26,8 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit
 
-from faircal.calibrators.samples import Ints
-from faircal.calibrators.weighted_scores import Floats
+from faircal.calibrators.samples import Floats, Ints
 from faircal.compute.logistic import Sums
 
 # The gradient, and the gain from another step, are asked to fall to this part of
@@ -348,7 +347,17 @@ class NewtonSearch:
             left = self._residual(at, spread)
             fraction = self.fraction[at.which]
             met = np.maximum(gain, left) <= tolerance * (fraction * (1.0 - fraction))
-            met[met] = self._curvature(at.of(met), spread) >= CURVED
+            # The least curvature in the basis of `_residual`, slopes that are zero left out.
+            near = at.of(met)
+            fixed = near.theta <= 0.0
+            fixed[:, -1] = not self.intercept
+            hessian, second = (
+                np.where(fixed[:, :, None] | fixed[:, None, :], np.eye(fixed.shape[1]), given)
+                for given in (near.hessian, spread[near.which])
+            )
+            root = np.linalg.inv(np.linalg.cholesky(second))
+            curvature = np.linalg.eigvalsh(root @ hessian @ root.transpose(0, 2, 1))[:, 0]
+            met[met] = curvature >= CURVED
             met &= (np.abs(step) * self.reach[at.which]).sum(axis=1) <= SETTLED
             fitted.append(at.which[met])
             going = ~met & (length > SHORTEST) & np.isfinite(step).all(axis=1)
@@ -407,17 +416,6 @@ class NewtonSearch:
         gradient = np.where(free, at.gradient, 0.0)
         length = np.einsum("kj,kj->k", gradient, _solve(spread[at.which], gradient, free))
         return np.asarray(np.sqrt(np.maximum(length, 0.0)), dtype=np.float64)
-
-    def _curvature(self, at: _SetPoints, spread: Floats) -> Floats:
-        """Return the least curvature in the basis of `_residual`, slopes that are zero left out."""
-        fixed = at.theta <= 0.0
-        fixed[:, -1] = not self.intercept
-        both = fixed[:, :, None] | fixed[:, None, :]
-        eye = np.eye(self.reach.shape[1])
-        hessian, of = (np.where(both, eye, given) for given in (at.hessian, spread[at.which]))
-        root = np.linalg.inv(np.linalg.cholesky(of))
-        least = np.linalg.eigvalsh(root @ hessian @ root.transpose(0, 2, 1))[:, 0]
-        return np.asarray(least, dtype=np.float64)
 
 
 def _solve(matrices: Floats, right: Floats, free: npt.NDArray[np.bool_]) -> Floats:

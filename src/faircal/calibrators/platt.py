@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from faircal.calibrators.logistic import LogisticCalibrator
-from faircal.calibrators.weighted_scores import Floats
+from faircal.calibrators.samples import Floats
 
 
 class PlattCalibrator(LogisticCalibrator):

@@ -9,7 +9,7 @@ from scipy.interpolate import CubicSpline
 
 from faircal._base.registry import check_whole
 from faircal.calibrators.base import Calibrator
-from faircal.calibrators.weighted_scores import Floats, WeightedScores
+from faircal.calibrators.samples import Floats, WeightedScores
 
 # Weights that add up to more are laid out with fewer, heavier copies; never fewer than one a score.
 MAX_POINTS = 1_000_000

@@ -8,7 +8,7 @@ import numpy as np
 
 from faircal.calibrators.beta import EPS
 from faircal.calibrators.logistic import LogisticCalibrator
-from faircal.calibrators.weighted_scores import Floats
+from faircal.calibrators.samples import Floats
 
 
 class TemperatureCalibrator(LogisticCalibrator):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal.calibrators import Samples
-from faircal.compute import Clustering
+from faircal.compute import Clustering, Engine
 from faircal.data import Dataset, Embeddings
 from faircal.methods.base import Method, check_count, check_truth
 from faircal.methods.inputs import Fitting, ImageValues, Inputs, Space, declared
@@ -28,20 +29,17 @@ class ClusterSets:
 
     of_image: ImageValues
 
-    @classmethod
-    def of(cls, clustering: Clustering, normalize: bool) -> ClusterSets:
-        """Return the sets of a clustering of vectors that are scaled to unit length, or not."""
-        space = Space(clustering.centers.shape[1], normalize)
-        return cls(
-            ImageValues(
-                space, lambda vectors, engine: engine.assign(vectors, clustering.centers), np.int32
-            )
-        )
-
     def __call__(self, inputs: Inputs) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return the clusters of each pair's two images."""
         cluster = self.of_image.at(declared(inputs.embeddings, "embeddings"), inputs.images)
         return cluster[inputs.left], cluster[inputs.right]
+
+
+def _nearest(
+    centers: NDArray[np.float32], vectors: NDArray[np.float32], engine: Engine
+) -> NDArray[np.int32]:
+    # Not a method or a closure: a model can be copied to another process.
+    return engine.assign(vectors, centers)
 
 
 class ClusterMethod(Method):
@@ -64,19 +62,12 @@ class ClusterMethod(Method):
     n_init: int
     random_state: int
     clustering_: Clustering
+    cluster_centers_: NDArray[np.float32]
+    inertia_: float
+    normalize_: bool
     cluster_sizes_: NDArray[np.int64]
     #: The clusters of pairs; what was worked out of images lasts until the next fit.
     sets: ClusterSets
-
-    @property
-    def cluster_centers_(self) -> NDArray[np.float32]:
-        """Centres, shape (n_clusters, d)."""
-        return self.clustering_.centers
-
-    @property
-    def inertia_(self) -> float:
-        """K-means' objective: the sum of squared distances to the nearest centre."""
-        return self.clustering_.inertia
 
     @property
     @abstractmethod
@@ -95,23 +86,22 @@ class ClusterMethod(Method):
         (True, [0, 1, 2])
         """
         inputs = self._inputs(data, fitting=False)
-        vectors = inputs.vectors(Space(self.cluster_centers_.shape[1], self.normalize_))
+        vectors = inputs.vectors(self.sets.of_image.space)
         clusters = inputs.engine.assign(vectors, self.cluster_centers_)
         away = vectors - self.cluster_centers_[clusters]
         return inputs.images, clusters, np.sqrt(np.einsum("ij,ij->i", away, away))
 
     def _fit_clusters(self, inputs: Fitting) -> Samples:
         """Cluster the images of the calibration pairs; return the scores of each S_k."""
-        self.normalize_ = declared(inputs.embeddings, "embeddings").normalize
-        self.clustering_ = inputs.clustering(self.n_clusters, self.n_init, self.random_state)
+        clustering = inputs.clustering(self.n_clusters, self.n_init, self.random_state)
+        self._set_clustering(clustering, declared(inputs.embeddings, "embeddings").normalize)
         # S_k = {s(x₁, x₂): f(x₁) ∈ Z_k or f(x₂) ∈ Z_k}: a pair may be in two sets, and in one once.
-        self.sets = ClusterSets.of(self.clustering_, self.normalize_)
         samples = inputs.samples(self.sets, self.n_clusters)
         # |S_k|, the weights of the mixture; the last set is that of all pairs.
         self.cluster_sizes_ = samples.sizes[:-1]
         pairs = int(samples.sizes[-1])
         figures = self.diagnostics_.figures
-        figures["inertia"] = self.clustering_.inertia
+        figures["inertia"] = self.inertia_
         figures["n_iter"] = self.clustering_.n_iter
         figures["smallest_cluster_pairs"] = int(self.cluster_sizes_.min())
         figures["largest_cluster_pairs"] = int(self.cluster_sizes_.max())
@@ -124,6 +114,13 @@ class ClusterMethod(Method):
     ) -> None:
         """Take the clusters of rows `images` from somebody who has computed them already."""
         self.sets.of_image.remember(embeddings, images, clusters)
+
+    def _set_clustering(self, clustering: Clustering, normalize: bool) -> None:
+        self.clustering_, self.normalize_ = clustering, normalize
+        self.cluster_centers_, self.inertia_ = clustering.centers, clustering.inertia
+        space = Space(clustering.centers.shape[1], normalize)
+        nearest = partial(_nearest, clustering.centers)
+        self.sets = ClusterSets(ImageValues(space, nearest, np.int32))
 
     def _cluster_state(self) -> dict[str, Any]:
         return {
@@ -140,13 +137,12 @@ class ClusterMethod(Method):
             raise DataError(f"centers: expected a matrix, found shape {centers.shape}")
         if len(centers) != self.n_clusters:
             raise DataError(f"centers: expected {self.n_clusters!r} clusters, found {len(centers)}")
-        self.clustering_ = Clustering(centers, float(state["inertia"]), int(state["n_iter"]))
+        clustering = Clustering(centers, float(state["inertia"]), int(state["n_iter"]))
+        self._set_clustering(clustering, check_truth("normalize", state["normalize"]))
         self.cluster_sizes_ = np.asarray(state["cluster_sizes"], np.int64)
         check_count("cluster_sizes", self.cluster_sizes_, len(centers))
         if (self.cluster_sizes_ < 0).any():
             raise DataError("cluster_sizes: expected numbers of pairs, found one below 0")
-        self.normalize_ = check_truth("normalize", state["normalize"])
-        self.sets = ClusterSets.of(self.clustering_, self.normalize_)
 
 
 def model_centers(model: Method) -> NDArray[np.float32] | None:

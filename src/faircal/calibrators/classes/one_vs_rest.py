@@ -15,7 +15,7 @@ from faircal.calibrators.base import Calibrator
 from faircal.calibrators.classes.base import ClassCalibrator, Float64, Int64, PulledMap, Strength
 from faircal.calibrators.histogram import HistogramCalibrator
 from faircal.calibrators.isotonic import IsotonicCalibrator
-from faircal.calibrators.weighted_scores import WeightedScores
+from faircal.calibrators.samples import WeightedScores
 
 
 class _OneVsRest(ClassCalibrator):

@@ -24,7 +24,6 @@ from faircal._base.jobs import Progress
 from faircal.data import Dataset
 from faircal.evaluation.benchmark.settings import BenchmarkSettings, Cell, Plan, build_method
 from faircal.evaluation.curves import (
-    SCHEMA,
     ScoreHistogram,
     ScoreSource,
     as_table,
@@ -41,7 +40,6 @@ from faircal.metrics.results import (
     ALL,
     Replicated,
     Result,
-    read_parquet,
     read_replicates,
     write_parquet,
     write_replicates,
@@ -235,7 +233,7 @@ def _clusters(
 
 PARTS = "parts"
 #: How the names of a cell's files end: its numbers, curves, replicates, states of trainings.
-_NUMBERS, _CURVES, _REPLICATES = ".json", ".parquet", ".replicates.parquet"
+_NUMBERS, CELL_CURVES, _REPLICATES = ".json", ".parquet", ".replicates.parquet"
 _CHECKPOINT = ".checkpoint"
 
 
@@ -273,7 +271,7 @@ class Parts:
 
     def has(self, cell: Cell) -> bool:
         """Whether the cell is finished; one that figures show has curves, too."""
-        ends = (_NUMBERS, _CURVES) if cell.main else (_NUMBERS,)
+        ends = (_NUMBERS, CELL_CURVES) if cell.main else (_NUMBERS,)
         return all(self.path(cell, end).exists() for end in ends)
 
     def write(
@@ -287,7 +285,7 @@ class Parts:
         if replicates:
             write_replicates(self.path(cell, _REPLICATES), replicates)
         if curves is not None:
-            write_parquet(self.path(cell, _CURVES), curves)
+            write_parquet(self.path(cell, CELL_CURVES), curves)
         write_text(self.path(cell, _NUMBERS), json.dumps(part))
         for path in self.home.glob(f"{cell.key}-*{_CHECKPOINT}"):
             path.unlink()
@@ -315,12 +313,6 @@ class Parts:
         if not any(self.home.iterdir()):
             for path in self.created:
                 path.rmdir()
-
-
-def joined_curves(plan: Plan, parts: Parts) -> pa.Table:
-    """Return the curves of the cells that figures show, joined."""
-    main = (parts.path(cell, _CURVES) for cell in plan.cells if cell.main)
-    return pa.concat_tables([read_parquet(path, SCHEMA) for path in main])
 
 
 def replicates_over_folds(plan: Plan, parts: Parts) -> Iterator[Replicated]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from threadpoolctl import threadpool_limits
 
 from faircal._base.errors import FairCalError, ParameterError
@@ -20,9 +21,9 @@ from faircal._base.jobs import Progress, silent
 from faircal.data import Dataset, Groups, crossing_identities
 from faircal.data.types import unknown_note
 from faircal.evaluation.benchmark.cell import (
+    CELL_CURVES,
     Fits,
     Parts,
-    joined_curves,
     replicates_over_folds,
     run_cell,
 )
@@ -34,9 +35,9 @@ from faircal.evaluation.benchmark.settings import (
     make_plan,
     plugin_hashes,
 )
-from faircal.evaluation.benchmark.transfer import collect_moved, run_moved, write_moved
+from faircal.evaluation.benchmark.transfer import MOVING, MovedRow, collect_moved, run_moved
 from faircal.evaluation.compare import REFERENCE, write_differences
-from faircal.evaluation.curves import CURVES
+from faircal.evaluation.curves import CURVES, SCHEMA
 from faircal.methods import METHODS
 from faircal.metrics.intervals import BY_PEOPLE, PAIR_WISE, PeopleBehind, least_ratios, summarise
 from faircal.metrics.intervals.dyadic import IdentifiedPairs
@@ -53,6 +54,7 @@ from faircal.metrics.results import (
     ClusterRow,
     Member,
     Result,
+    read_parquet,
     versions,
     write_parquet,
     write_replicates,
@@ -140,12 +142,14 @@ def run_benchmark(
     results = _collect(data, plan, parts, record)
     home = Path(out)
     write_results(home, results.rows)
-    write_parquet(home / CURVES, joined_curves(plan, parts))
+    main = [parts.path(cell, CELL_CURVES) for cell in plan.cells if cell.main]
+    write_parquet(home / CURVES, pa.concat_tables([read_parquet(path, SCHEMA) for path in main]))
     write_rows(home / CLUSTERS, ClusterRow, results.clusters)
     write_rows(home / MEMBERS, Member, results.members)
     write_replicates(home / REPLICATES, replicates_over_folds(plan, parts))
     write_differences(home, record, results.rows)
-    write_moved(home, collect_moved(plan, parts) if moving is not None else ())
+    moved = collect_moved(plan, parts) if moving is not None else ()
+    write_rows(home / MOVING, MovedRow, moved)  # without rows there is no file
     wall = round(time.perf_counter() - started, 3)
     write_run(home, {**record, **(more or {}), "wall_time_s": wall, "fits": results.fits})
     parts.discard_others()

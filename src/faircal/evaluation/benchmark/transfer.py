@@ -28,7 +28,7 @@ from faircal.evaluation.benchmark.populations import Rows, count_people, draw_la
 from faircal.evaluation.benchmark.settings import Cell, Plan
 from faircal.methods import METHODS, Method, Output
 from faircal.metrics.measures import Rankings, measure
-from faircal.metrics.results import ALL, GLOBAL, Result, read_rows, write_rows
+from faircal.metrics.results import ALL, GLOBAL, Result, read_rows
 
 MOVING = "moving.csv"
 #: What is made of the labelled pairs: nothing, one map on top of the model, or a new model.
@@ -209,11 +209,6 @@ def collect_moved(plan: Plan, parts: Parts) -> Iterator[MovedRow]:
             where = strategy, str(labels), "" if people is None else str(people), str(cell.fold)
             for each in map(Result._make, measures):
                 yield MovedRow(*front, attribute, *where, *each.what, each.value)
-
-
-def write_moved(folder: Path, rows: Iterable[MovedRow]) -> None:
-    """Write ``moving.csv``; without rows it is removed."""
-    write_rows(folder / MOVING, MovedRow, rows)
 
 
 def read_moved(folder: str | Path) -> list[MovedRow]:
