@@ -251,7 +251,13 @@ class ScoredOutput:
                     whole.chmod(0o644)
                     whole.replace(out)
                 except BaseException as error:
-                    output._stop(error)
+                    (folder / _JOINED).unlink(missing_ok=True)
+                    # What is wrong with the data must be changed there, and then nothing kept is
+                    # worth it.
+                    at_fault = isinstance(error, DataError)
+                    if (at_fault and not isinstance(error.__cause__, OSError)) or not output.pairs:
+                        output.pairs = 0
+                        shutil.rmtree(folder, ignore_errors=True)
                     raise
             shutil.rmtree(folder)
         except OSError as error:  # a disk that is full, say
@@ -268,15 +274,6 @@ class ScoredOutput:
             pq.write_table(table, file, row_group_size=ROW_GROUP, **parquet_options(table.schema))
         self.parts.append(path)
         self.pairs += len(table)
-
-    def _stop(self, error: BaseException) -> None:
-        """Keep what the next run can go on from."""
-        (self.folder / _JOINED).unlink(missing_ok=True)
-        # What is wrong with the data must be changed there, and then nothing kept is worth it.
-        at_fault = isinstance(error, DataError) and not isinstance(error.__cause__, OSError)
-        if at_fault or not self.pairs:
-            self.pairs = 0
-            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _parts_to_go_on_from(folder: Path, about: Mapping[str, Any], resume: bool) -> list[Path]:

@@ -101,8 +101,7 @@ class LiveMonitor:
             if self.watch is None:
                 return
             if singles:
-                parts = [_in_use(each) for each in singles]
-                self.watch.add(PairsInUse.join(parts))
+                self.watch.add(PairsInUse.join([_in_use(each) for each in singles]))
             sampled = [(batch, self._some(batch)) for batch in batches]
             keep = MOST_PAIRS / max(sum(len(rows) for _, rows in sampled), 1)
             for batch, rows in sampled:

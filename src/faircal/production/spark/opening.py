@@ -114,7 +114,10 @@ def pairs_of(
     if templates is None:
         return _with_table(frame, features, limits, name, name, mark, n_rows=0)
     if isinstance(templates, Dataset):
-        return _with_images(frame, _images_of(templates, name, limits), mark)
+        of = templates
+        vectors = {n: f.embeddings for n, f in of.features.items() if f.embeddings is not None}
+        held = of.images, vectors, of.name, of.where, name, limits, of.provenance
+        return _with_images(frame, _sent(FolderParts(*held)), mark)
     folder = existing(templates).resolve()
     mapped = MappedParts.read(folder, features, normalize, limits, name)
     return _with_images(frame, _as_reached(frame.sparkSession, mapped, embeddings), mark)
@@ -180,13 +183,6 @@ def _sent(parts: FolderParts) -> FolderParts:
     }
     held = {f.name: getattr(parts, f.name) for f in fields(parts)}
     return FolderParts(**{**held, "embeddings": inside})
-
-
-def _images_of(data: Dataset, table: str, limits: Range | None) -> FolderParts:
-    """Return the images and vectors of a dataset in memory."""
-    features = {n: f.embeddings for n, f in data.features.items() if f.embeddings is not None}
-    held = data.images, features, data.name, data.where, table, limits, data.provenance
-    return _sent(FolderParts(*held))
 
 
 def _as_reached(spark: SparkSession, mapped: MappedParts, embeddings: str) -> FolderParts:

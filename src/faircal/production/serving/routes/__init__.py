@@ -150,7 +150,7 @@ class Metrics:
     """Requests as they end, and what the service has counted when somebody asks."""
 
     def __init__(self, service: Service) -> None:
-        self._registry = CollectorRegistry()
+        self._service, self._registry = service, CollectorRegistry()
         self._requests = Counter(
             "faircal_requests",
             "Requests answered.",
@@ -164,7 +164,7 @@ class Metrics:
             buckets=_BUCKETS,
             registry=self._registry,
         )
-        self._registry.register(_CountsCollector(service))
+        self._registry.register(self)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""
@@ -175,19 +175,12 @@ class Metrics:
         """Return all of it as Prometheus reads it."""
         return generate_latest(self._registry)
 
-
-class _CountsCollector:
-    """Turns the service's counters into metrics when they are asked for."""
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-
     def describe(self) -> list[Metric]:
         """Return nothing: names are not checked against others, as none is taken."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield all of them."""
+        """Yield what the service has counted."""
         service, counts = self._service, self._service.counts
         for each in fields(counts):
             if each.metadata:
