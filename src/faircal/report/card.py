@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from markupsafe import Markup
 
@@ -224,9 +224,8 @@ def _what(model: Mapping[str, Any]) -> CardSection:
             "Embeddings": "needed" if model["needs_embeddings"] else "not needed",
             "Attributes in use": "needed" if model["needs_attributes_in_use"] else "never asked",
         }
-    return CardSection(
-        "what", "What it is", [model["what"]], facts=_facts(facts | model["parameters"])
-    )
+    facts |= model["parameters"]
+    return CardSection("what", "What it is", [model["what"]], facts=_facts(facts))
 
 
 def _population(population: Mapping[str, Any]) -> CardSection:
@@ -238,72 +237,67 @@ def _population(population: Mapping[str, Any]) -> CardSection:
     facts = {name.capitalize(): counts[name] for name in order}
     if scores is not None and scores["clusters"]:
         facts["Clusters of images"] = scores["clusters"]
-    tables = list(_groups(population["groups"], counts))
-    title = "Calibration population"
-    return CardSection("population", title, words, facts=_facts(facts), tables=tables)
-
-
-def _groups(groups: Mapping[str, Mapping[str, int]], counts: Mapping[str, Any]) -> Iterator[Sheet]:
-    unit = "Rows" if "rows" in counts else "Images"
-    if unit == "Images" and counts.get("images") is None:
-        unit = "Sides of pairs"
-    for attribute, of in groups.items():
+    sides = "Images" if counts.get("images") is not None else "Sides of pairs"
+    unit = "Rows" if "rows" in counts else sides
+    tables = []
+    for attribute, of in population["groups"].items():
         everything = max(sum(of.values()), 1)
         rows = tuple((name, f"{n:,}", percent(n / everything)) for name, n in of.items())
-        yield Sheet(f"Groups by {attribute}", (attribute, unit, "Share"), rows)
+        tables.append(Sheet(f"Groups by {attribute}", (attribute, unit, "Share"), rows))
+    title = "Calibration population"
+    return CardSection("population", title, words, facts=_facts(facts), tables=tables)
 
 
 def _deciding(point: Mapping[str, Any] | None) -> CardSection:
     if point is None:
         words = ["The likeliest class is the decision."]
         return CardSection("deciding", "How it decides", words)
-    least = _number(point["threshold"])
-    words = [f"A pair counts as genuine where its {point['on']} is {least} or more."]
+    words = [
+        f"A pair counts as genuine where its {point['on']} is {_value(point['threshold'])} or more."
+    ]
     if not point["in_file"]:
         words.append(
             "That is the default: no operating point is in the file. "
             "'faircal threshold MODEL DATA --fpr 0.001' finds one with a promised rate."
         )
     elif point["fpr"] is not None:
-        words.append(_rate_in_words(point))
+        rate, sure = percent(point["fpr"]), point["confidence"]
+        how = f", with {percent(sure)} confidence" if sure else ""
+        words.append(
+            f"Promised false-positive rate: {rate} ({point['within']}){how}."
+            if point["within"]
+            else f"At most {rate} false positives were counted there; no rate is promised."
+        )
     if point["exceeded"]:
         names = ", ".join(point["exceeded"])
         words.append(f"It does not hold in every group: measured above that rate in {names}.")
     origin = {"Found by": "source", "Found on": "data", "Its SHA-256": "data_sha256"}
     given = {name: point[key] for name, key in origin.items() if point["in_file"] and point[key]}
-    tables = list(_measured(point["measured"]))
-    return CardSection("deciding", "How it decides", words, facts=_facts(given), tables=tables)
-
-
-def _rate_in_words(point: Mapping[str, Any]) -> str:
-    rate = percent(point["fpr"])
-    if not point["within"]:
-        return f"At most {rate} false positives were counted there; no rate is promised."
-    sure = f", with {percent(point['confidence'])} confidence" if point["confidence"] else ""
-    return f"Promised false-positive rate: {rate} ({point['within']}){sure}."
-
-
-def _measured(rows: Sequence[Mapping[str, Any]]) -> Iterator[Sheet]:
-    shown = [key for key in _MEASURED if any(row.get(key) is not None for row in rows)]
-    if shown:
-        yield Sheet(
+    measured = point["measured"]
+    shown = [key for key in _MEASURED if any(row.get(key) is not None for row in measured)]
+    tables = [
+        Sheet(
             "Rates measured there, with intervals",
             ("Of", *(_MEASURED[key] for key in shown)),
-            tuple((row.get("name", ""), *(_cell(row, key) for key in shown)) for row in rows),
+            tuple((row.get("name", ""), *(_cell(row, key) for key in shown)) for row in measured),
         )
+    ]
+    facts = _facts(given)
+    return CardSection(
+        "deciding", "How it decides", words, facts=facts, tables=tables if shown else []
+    )
 
 
 def _cell(row: Mapping[str, Any], key: str) -> str:
-    value = row.get(key)
-    if key not in _RATES or not _is_number(value):
-        return _value("–" if value is None else value)
-    ends = [row.get(f"{key}_{end}") for end in ("low", "high")]
-    known = all(map(_is_number, ends))
-    return _rate(value) + (f" ({_rate(ends[0])} to {_rate(ends[1])})" if known else "")
-
-
-def _rate(value: Any) -> str:
-    return percent(value) if 0 <= value <= 1 else _number(value)
+    """Return a count, or a rate in percent with its interval; the file may say anything."""
+    values = [row.get(name) for name in (key, f"{key}_low", f"{key}_high")]
+    if key not in _RATES or not _is_number(values[0]):
+        return "–" if values[0] is None else _value(values[0])
+    rate, *ends = (
+        percent(value) if _is_number(value) and 0 <= value <= 1 else _value(value)
+        for value in values
+    )
+    return f"{rate} ({' to '.join(ends)})" if all(map(_is_number, values)) else rate
 
 
 def _diagnostics(diagnostics: Mapping[str, Any]) -> CardSection:
@@ -350,12 +344,10 @@ def _value(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(map(_value, value)) or "none"
-    return _number(value) if _is_number(value) else one_line(value, _LONGEST)
+    if _is_number(value):
+        return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    return one_line(value, _LONGEST)
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"

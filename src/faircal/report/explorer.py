@@ -80,7 +80,7 @@ def _view(store: ResultsFolder, sources: Sequence[ScoreSource]) -> dict[str, Any
     given = None if given is None else float(given)
     point = main_condition(store.results, attribute)
     rate = Condition.of(point).rate if point else _START
-    by_score = not _of_probabilities(pairs[0])  # else methods rank by their probabilities
+    by_score = _even(pairs[0]) is pairs[0]  # else methods rank by their probabilities
     thresholds: dict[Of, float | None] = {}
     if by_score and len(sources) == 1:
         thresholds["score"] = given
@@ -124,7 +124,7 @@ def _thresholds(methods: list[list[Histogram]], given: float | None, rate: float
     """Return a scale of evenly spaced thresholds, from histograms by method and group."""
     overall = _even(methods[0][0])
     steps = slice(None)
-    if not _of_probabilities(methods[0][0]):
+    if overall is methods[0][0]:
         # From where all pairs pass to where none does. The lowest edge of scores is left out: some
         # may lie below it, so its rates are not exact.
         used, last = np.flatnonzero(overall.genuine + overall.imposter), len(overall.edges) - 1
@@ -203,14 +203,12 @@ def _global_rates(methods: list[list[Histogram]], rate: float) -> dict[str, Any]
     }
 
 
-def _of_probabilities(histogram: Histogram) -> bool:
-    """Whether it has the edges of probabilities: a method that ranks by them."""
-    return np.array_equal(histogram.edges, probability_edges())
-
-
 def _even(histogram: Histogram) -> Histogram:
-    """Return it with evenly spaced edges: those of probabilities are finer towards 0 and 1."""
-    if not _of_probabilities(histogram):
+    """Return it with evenly spaced edges: as it is, but of probabilities.
+
+    Their edges are finer towards 0 and 1; a method with them ranks by its probabilities.
+    """
+    if not np.array_equal(histogram.edges, probability_edges()):
         return histogram
     edges = np.arange(1001) / 1000
     at = np.searchsorted(histogram.edges, edges)

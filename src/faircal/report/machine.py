@@ -102,8 +102,8 @@ def audit_record(store: ResultsFolder) -> dict[str, Any]:
         "interval_kind": run.get("interval_kind"),
         "level": LEVEL,
         "operating_points": [
-            _point(each, each.point(condition))
-            for each in measured
+            _point(each, each.point(condition), groups)
+            for each, groups in zip(measured, map(_groups, measured), strict=True)
             for condition in conditions(results, attribute)
         ],
         "summary": asdict(summary(store, attribute)),
@@ -115,8 +115,18 @@ def audit_record(store: ResultsFolder) -> dict[str, Any]:
     return cleaned
 
 
-def _point(measured: VariantResults, point: RatesAtPoint) -> dict[str, Any]:
+def _point(
+    measured: VariantResults, point: RatesAtPoint, known: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """Return an operating point; of `known`, what each group has there besides."""
     under, groups = Condition.of(point.condition), point.rates["fnr"].groups
+    rates = {
+        group: {
+            metric: _value(of.overall if group == GLOBAL else of.groups[group])
+            for metric, of in point.rates.items()
+        }
+        for group in known
+    }
     # Of each rate; null where one is not measured.
     of_rates = {metric: point.rates.get(metric) for metric in ("fpr", "fnr")}
     small = [
@@ -129,8 +139,8 @@ def _point(measured: VariantResults, point: RatesAtPoint) -> dict[str, Any]:
         "threshold": point.threshold,
         "global_fpr": under.wanted("fpr"),
         "global_fnr": under.wanted("fnr"),
-        "overall": _group(measured, point, GLOBAL),
-        "groups": [_group(measured, point, group) for group in groups],
+        "overall": known[GLOBAL] | rates[GLOBAL],
+        "groups": [known[group] | rates[group] for group in groups],
         **{
             name: {metric: getattr(rates, what, None) for metric, rates in of_rates.items()}
             for name, what in (
@@ -153,37 +163,37 @@ def _point(measured: VariantResults, point: RatesAtPoint) -> dict[str, Any]:
     }
 
 
-def _group(measured: VariantResults, point: RatesAtPoint, group: str) -> dict[str, Any]:
+def _groups(measured: VariantResults) -> dict[str, dict[str, Any]]:
+    """Return what all pairs and each group have at every operating point, with gaps for rates."""
     store, attribute = measured.store, measured.attribute
     people = PeopleByGroup.of(store.run, attribute)
-    pairs = pair_counts(store, attribute, measured.feature).get(group)
-    genuine, imposter = pairs or (None, None)
-    rates = {
-        rate: _value(of.overall if group == GLOBAL else of.groups[group])
-        for rate, of in point.rates.items()
-    }
-    headlines, trials = {}, sum(pairs or ())
-    for metric in METRICS.values():
-        if metric.headline:
-            result = measured.result(metric.name, group)
-            if math.isnan(result.value):
-                undefined = "no probabilities: calibration cannot be measured"
-                if metric.of == "score":
-                    undefined = "undefined of these pairs"
-                result = result._replace(withheld=undefined if trials else "no pairs")
-            headlines[metric.name] = _value(result) | {"trials": trials}
-            del headlines[metric.name]["errors"]
-    return {
-        "group": group,
-        "people": people.people.get(group),
-        "effective_people": people.effective["fpr"].get(group),
-        "genuine": genuine,
-        "imposter": imposter,
-        "caution": caution(store, attribute, group),
-        "fpr": rates.get("fpr"),
-        "fnr": rates.get("fnr"),
-        **headlines,
-    }
+    pairs = pair_counts(store, attribute, measured.feature)
+    groups = {}
+    for group in (GLOBAL, *store.results.groups[attribute]):
+        genuine, imposter = pairs.get(group, (None, None))
+        trials = sum(pairs.get(group, ()))
+        of: dict[str, Any] = {
+            "group": group,
+            "people": people.people.get(group),
+            "effective_people": people.effective["fpr"].get(group),
+            "genuine": genuine,
+            "imposter": imposter,
+            "caution": caution(people.people.get(group)),
+            "fpr": None,
+            "fnr": None,
+        }
+        for metric in METRICS.values():
+            if metric.headline:
+                result = measured.result(metric.name, group)
+                if math.isnan(result.value):
+                    undefined = "no probabilities: calibration cannot be measured"
+                    if metric.of == "score":
+                        undefined = "undefined of these pairs"
+                    result = result._replace(withheld=undefined if trials else "no pairs")
+                of[metric.name] = _value(result) | {"trials": trials}
+                del of[metric.name]["errors"]
+        groups[group] = of
+    return groups
 
 
 def _value(result: Result) -> dict[str, Any]:

@@ -23,11 +23,7 @@ from faircal.evaluation.compare.compare import DIFFERENCES
 from faircal.evaluation.curves import Curves, ScoreSource, read_curves
 from faircal.methods import METHODS
 from faircal.metrics.intervals import worst_and_best
-from faircal.metrics.intervals.sufficient_data import (
-    CAUTION_PEOPLE,
-    NOT_ENOUGH,
-    PeopleByGroup,
-)
+from faircal.metrics.intervals.sufficient_data import CAUTION_PEOPLE, NOT_ENOUGH
 from faircal.metrics.results import (
     ALL,
     CLUSTERS,
@@ -44,7 +40,7 @@ from faircal.metrics.results import (
     read_run,
 )
 from faircal.report.cells import TableValue
-from faircal.report.wording import calibrator_title, digits_of, is_share, method_title
+from faircal.report.wording import calibrator_title, is_share, method_title
 
 #: A ratio to a group without an error.
 UNDEFINED = "undefined"
@@ -126,7 +122,7 @@ class LabelledResults(Results):
             low=result.low,
             high=result.high,
             unit=100.0 if is_share(key.metric) else 1.0,
-            digits=digits_of(key.metric),
+            digits=4 if key.metric.partition("_")[0] == "nll" else 2,  # these differ in the third
         )
 
 
@@ -234,10 +230,6 @@ class ResultsFolder:
         if run.get("data_sha256") is None or run["data_sha256"] not in of:
             tables.pop("regions", None)
         return cls(home, results, run, read_curves(home), **tables)
-
-    def compared(self, attribute: str) -> list[Comparison]:
-        """Return how the methods of a benchmark differ from `REFERENCE` on the same people."""
-        return [each for each in self.comparisons if each.attribute == attribute]
 
 
 @dataclass(frozen=True)
@@ -390,12 +382,11 @@ def main_condition(results: LabelledResults, attribute: str) -> str | None:
     return "" if "" in points else max(points, key=lambda c: Condition.of(c).rate, default=None)
 
 
-def caution(store: ResultsFolder, attribute: str, group: str) -> str | None:
-    """Warn that a group's numbers rest on few people, or return None."""
-    n = PeopleByGroup.of(store.run, attribute).people.get(group)
-    if n is None or n >= CAUTION_PEOPLE:
+def caution(people: int | None) -> str | None:
+    """Warn that a group's numbers rest on few people; None where they don't, or nobody knows."""
+    if people is None or people >= CAUTION_PEOPLE:
         return None
     return (
-        f"only {n} {'person' if n == 1 else 'people'} (fewer than {CAUTION_PEOPLE}): "
+        f"only {people} {'person' if people == 1 else 'people'} (fewer than {CAUTION_PEOPLE}): "
         "the numbers may say more about them than about the group"
     )

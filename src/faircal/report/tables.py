@@ -267,7 +267,7 @@ def difference_value(row: Comparison | ClassDifference, verdict: str) -> TableVa
 
 def difference_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     """Return the table of differences to Baseline; none without replicates or other methods."""
-    comparisons = store.compared(attribute)
+    comparisons = [each for each in store.comparisons if each.attribute == attribute]
     if not comparisons:
         return []
     columns = list(dict.fromkeys((c.feature, c.group, c.condition, c.metric) for c in comparisons))

@@ -25,11 +25,6 @@ def is_share(metric: str) -> bool:
     return not metric.endswith(_PLAIN) and not metric.startswith("nll_")
 
 
-def digits_of(metric: str) -> int:
-    """Return how many decimals a table prints; log-losses differ in the third."""
-    return 4 if metric.partition("_")[0] == "nll" else 2
-
-
 def method_title(name: str) -> str:
     """Return what a method is called; bare scores, as in audits, have no method."""
     known = METHODS if name in METHODS else CLASS_METHODS
@@ -197,26 +192,23 @@ def metric_title(metric: str, condition: str = "", by: str = "") -> str:
     >>> metric_title("fpr_max_geomean"), metric_title("ir"), metric_title("min_cllr")
     ('FPR max / geometric mean', 'Inequity rate', 'Min. Cllr')
     """
-    title = _titled(metric) + by
+    base, _, over = metric.rpartition("_")
+    name, _, measure = metric.partition("_")
+    if metric in _TITLES:
+        title = _TITLES[metric]
+    elif metric in FAIRNESS or metric in CLASS_METRICS:
+        title = (FAIRNESS if metric in FAIRNESS else CLASS_METRICS)[metric].title
+    elif base in CLASS_METRICS and over in DEVIATIONS:
+        title = f"{CLASS_METRICS[base].title} {'mean' if over == 'mean' else over.upper()}"
+    elif name == "top" and measure:  # a metric of pairs, put to the top label
+        title = f"Top-label {metric_title(measure)}"
+    else:
+        title = METRICS[name].title if name in METRICS else name.upper()
+        if measure:
+            told = "mean" if measure == "mean" else measure.upper()
+            title += f" {FAIRNESS[measure].title if measure in FAIRNESS else told}"
     if not condition:
-        return title
+        return title + by
     under = Condition.of(condition)
     everyone = "global " if under.kind.startswith("global_") else ""
-    return f"{title} at {rate_text(condition)} {everyone}{under.metric.upper()}"
-
-
-def _titled(metric: str) -> str:
-    if metric in _TITLES:
-        return _TITLES[metric]
-    if metric in FAIRNESS or metric in CLASS_METRICS:
-        return (FAIRNESS if metric in FAIRNESS else CLASS_METRICS)[metric].title
-    base, _, over = metric.rpartition("_")
-    if base in CLASS_METRICS and over in DEVIATIONS:
-        return f"{CLASS_METRICS[base].title} {'mean' if over == 'mean' else over.upper()}"
-    if metric.startswith("top_"):  # a metric of pairs, put to the top label
-        return f"Top-label {_titled(metric.removeprefix('top_'))}"
-    name, _, over = metric.partition("_")
-    title = METRICS[name].title if name in METRICS else name.upper()
-    if over in FAIRNESS:
-        return f"{title} {FAIRNESS[over].title}"
-    return f"{title} {'mean' if over == 'mean' else over.upper()}" if over else title
+    return f"{title}{by} at {rate_text(condition)} {everyone}{under.metric.upper()}"

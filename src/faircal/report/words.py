@@ -148,7 +148,7 @@ def _reliability(
         )
         for counts in (people.people, people.effective["fpr"])
     )
-    warnings = {group: caution(store, attribute, group) for group in groups}
+    warnings = {group: caution(people.people.get(group)) for group in groups}
     return {
         "bounded": any(not math.isnan(each.overall.low) for each in rates),
         "level": LEVEL,
@@ -211,7 +211,13 @@ def changes(store: ResultsFolder, attribute: str, condition: str | None) -> list
     methods, features = store.main_variants, store.results.features
     if REFERENCE not in methods or len(methods) < 2 or condition is None:
         return []
-    free = [name for name in methods if name != REFERENCE and _without_labels(name)]
+    # Methods that need no groups, neither to be fitted nor to be used.
+    needs = {name: METHODS[name].needs for name in methods if name in METHODS}
+    free = [
+        name
+        for name, of in needs.items()
+        if name != REFERENCE and not (of.groups_to_fit or of.groups_to_apply)
+    ]
     reference = VariantResults(store, attribute, features[0], methods[REFERENCE])
     by_chance = reference.result("fpr_mad_by_chance", ALL, condition).value
     if not store.results.groups[attribute] or _too_small(reference, condition):
@@ -229,14 +235,6 @@ def changes(store: ResultsFolder, attribute: str, condition: str | None) -> list
         left_out=store.run.get("left_out", {}).get(OURS),
         by_chance="" if math.isnan(by_chance) else percentage_points(by_chance),
     )
-
-
-def _without_labels(name: str) -> bool:
-    """Whether a method needs no groups, neither to be fitted nor to be used."""
-    if name not in METHODS:
-        return False
-    needs = METHODS[name].needs
-    return not (needs.groups_to_fit or needs.groups_to_apply)
 
 
 def _spoken_of(
@@ -263,8 +261,8 @@ def _spoken_of(
     ]
     compared = {
         (each.method_b, each.group, each.condition, each.metric): each
-        for each in store.compared(attribute)
-        if each.feature == feature
+        for each in store.comparisons
+        if (each.feature, each.attribute) == (feature, attribute)
     }
     first, second, third = (
         [_changes_of(measured[name], measured[REFERENCE], condition, compared) for name in names]

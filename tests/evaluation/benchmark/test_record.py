@@ -64,8 +64,9 @@ def test_who_has_too_few_depends_on_the_attribute(folder):
         measured = VariantResults(store, attribute, feature, variant)
         too_few = {group for group in ("yes", "no") if measured.result("ks", group).withheld}
         assert too_few == {few}
-        assert caution(store, attribute, few).startswith("only 12 people")
-        assert caution(store, attribute, "no" if few == "yes" else "yes") is None
+        people = PeopleByGroup.of(store.run, attribute).people
+        assert caution(people[few]).startswith("only 12 people")
+        assert caution(people["no" if few == "yes" else "yes"]) is None
 
 
 def test_comparisons_know_it_too(folder):

@@ -233,7 +233,7 @@ def test_differences_to_a_reference(tmp_path):
     assert found.high - found.low < 0.02  # either alone is 0.04 wide
     assert differences(run, reference="oracle") == []
     write_differences(folder, {}, read_results(folder))
-    assert repr(ResultsFolder.read(folder).compared("sex")) == repr([found])
+    assert repr(ResultsFolder.read(folder).comparisons) == repr([found])
 
 
 def test_replicates_that_are_damaged_or_gone(tmp_path):
@@ -246,4 +246,4 @@ def test_replicates_that_are_damaged_or_gone(tmp_path):
     with pytest.raises(DataError, match=r"no replicates.parquet.* again with this version"):
         ComparedRun.read(folder)
     write_differences(folder, {}, read_results(folder))
-    assert ResultsFolder.read(folder).compared("sex") == []
+    assert ResultsFolder.read(folder).comparisons == []

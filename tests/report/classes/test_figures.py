@@ -47,8 +47,8 @@ def test_dots_are_the_results_with_their_intervals(store, figures):
     rows = figures["groups-top_ks"].table.to_pylist()
     assert len(rows) == 4 * 2  # methods by groups with enough data
     for row in rows:
-        value = found.value("top_ks", found.methods[row["method"]], row["group"])
-        assert (row["value"], row["low"], row["high"]) == (value.mean, value.low, value.high)
+        value = found.result("top_ks", found.methods[row["method"]], row["group"])
+        assert (row["value"], row["low"], row["high"]) == (value.value, value.low, value.high)
         assert row["low"] <= row["value"] <= row["high"]
     assert "Not drawn, not enough data: Tiny." in figures["groups-top_ks"].caption
 
@@ -73,7 +73,8 @@ def test_reliability_is_counted_from_the_curves(store, figures):
 
 def test_classes_are_drawn_by_name_and_of_many_the_worst(store, figures):
     assert set(figures["reliability-classes"].table["group"].to_pylist()) == {"cat", "dog", "owl"}
-    source = ClassResults(store, "place").sources("class")["uncalibrated"]
+    of = "uncalibrated", "class"
+    source = next(s for s in store.curves.sources if (s.method, s.attribute) == of)
     one = ClassDiagram(store.curves, source, without=("cat", "dog"))
     assert one.groups == ["owl"]
     assert one.caption.endswith("Not drawn, not enough data or a lower KS: cat and dog.")

@@ -91,7 +91,10 @@ def _diagrams(
     kind: type[TopLabelDiagram], results: ClassResults, of: str, attribute: str = ""
 ) -> Iterator[Anything]:
     """Give a panel for each method, with the groups or classes of the highest KS where many."""
-    sources = results.sources(attribute or None)
+    # Whose confidence was counted, by method; of the classes every class's probability.
+    counted = results.store.curves.sources
+    by = attribute or results.attribute
+    sources = {source.method: source for source in counted if source.attribute == by}
     methods = {title: v.method for title, v in results.methods.items() if v.method in sources}
     metric, names = ("class_ks", results.classes) if attribute else ("top_ks", results.groups)
     drawn = results.worst(metric, _MOST_LINES, by_class=bool(attribute))

@@ -166,7 +166,7 @@ def _changes(results: ClassResults) -> Iterator[MethodChange]:
             for (metric, group), words in _CHANGES.items():
                 change = results.change(metric, variant, reference, group)
                 if change is not None:
-                    moved = f"{words} {_moved(change)}" if change.clear else words
+                    moved = f"{words} {_moved(change)}" if change.verdict != VERDICTS[-1] else words
                     by_verdict[change.verdict].append(moved)
             said = {verdict: of for verdict, of in by_verdict.items() if of}
             if said:

@@ -301,7 +301,7 @@ class Differences(DifferencePlot):
     @classmethod
     def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
         """Give accuracy in one panel and errors in another, since they differ in size."""
-        compared = scope.store.compared(scope.attribute)
+        compared = [c for c in scope.store.comparisons if c.attribute == scope.attribute]
         key, title = scope.key(cls._key), scope.titled("Difference to Baseline")
         yield from difference_figures(compared, scope.feature, key=key, title=title)
 

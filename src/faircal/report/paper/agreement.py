@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -55,7 +56,8 @@ def agreement(matched: Matched) -> tuple[list[AgreementLine], list[DifferenceLin
         apart = [abs(v.mean - v.published) for v in values if not v.published_std > 0]
         title = f"{layout.title} on {matched.title}"
         if in_spreads:
-            lines.append(_count(title, in_spreads))
+            one, two = (sum(n <= most + _ROUNDING for n in in_spreads) for most in (1, 2))
+            lines.append(AgreementLine(title, len(in_spreads), one, two))
         if apart:
             differences.append(DifferenceLine(title, len(apart), median(apart), max(apart)))
     if lines:
@@ -68,28 +70,14 @@ def _compared(
     layout: TableLayout, matched: Matched, counted: set[tuple[str, ...]]
 ) -> Iterator[TableValue]:
     """Yield the values of a table that have a published one, but those that were seen before."""
-    for _, columns in layout.blocks(matched):
-        for feature in matched.features:
-            for variant in matched.variants:
-                for column in columns:
-                    key = (
-                        feature.name,
-                        variant.method,
-                        column.group,
-                        column.condition,
-                        column.metric,
-                    )
-                    value = matched.value(feature, variant, column)
-                    if value.compared and key not in counted:
-                        counted.add(key)
-                        yield value
-
-
-def _count(title: str, differences: list[float]) -> AgreementLine:
-    one, two = (
-        sum(difference <= most + _ROUNDING for difference in differences) for most in (1, 2)
-    )
-    return AgreementLine(title, len(differences), one, two)
+    columns = [column for _, block in layout.blocks(matched) for column in block]
+    for feature, variant, column in product(matched.features, matched.variants, columns):
+        what = (column.group, column.condition, column.metric)
+        key = (feature.name, variant.method, *what)
+        value = matched.value(feature, variant, column)
+        if value.compared and key not in counted:
+            counted.add(key)
+            yield value
 
 
 #: Pairs of the paper's experiments, where it says; a few more or fewer are no other experiment.
@@ -146,75 +134,54 @@ def agreement_parts(
     simulated: bool,
 ) -> list[AgreementPart]:
     """Return claims with their counts, then numbers: how many lie within a deviation, how far."""
+    texts = [(claim.text, _share(claim.won, claim.of)) for claim in claimed]
     if simulated:
-        return [_simulated_claims(claimed)]
-    parts = [_claims(claimed), _numbers(lines)]
-    return [*parts, _differences(differences)] if differences else parts
-
-
-def _simulated_claims(claimed: Sequence[Claim]) -> AgreementPart:
-    return AgreementPart(
-        "Claims",
-        "In how many of the cases in which it can be said a claim is true of this data.",
-        ("Claim", "True here"),
-        tuple((claim.text, _share(claim.won, claim.of)) for claim in claimed),
-    )
-
-
-def _claims(claimed: Sequence[Claim]) -> AgreementPart:
-    """Return in how many cells each claim is true, here and in the paper."""
+        words = "In how many of the cases in which it can be said a claim is true of this data."
+        return [AgreementPart("Claims", words, ("Claim", "True here"), tuple(texts))]
     judged = [claim for claim in claimed if claim.holds is not None]
     held = sum(bool(claim.holds) for claim in judged)
-    return AgreementPart(
-        "Claims",
-        f"Claims that are true here at least as often as of the paper's own numbers: {held} of "
-        f"the {len(judged)} that can be judged. The best is the best as printed, to two decimals; "
-        "a tie counts. Methods that were not run take part on neither side.",
-        ("Claim", "True here", "In the paper", "As often as there"),
-        tuple(
-            (
-                claim.text,
-                _share(claim.won, claim.of),
-                _share(claim.published_won or 0, claim.published_of or 0),
-                {None: "cannot be said", True: "yes", False: "no"}[claim.holds],
-            )
-            for claim in claimed
-        ),
-    )
-
-
-def _share(won: int, of: int) -> str:
-    return f"{won} of {of}" if of else "–"
-
-
-def _numbers(lines: Sequence[AgreementLine]) -> AgreementPart:
-    """Return how many numbers agree within one and two standard deviations."""
-    if not lines:
-        missing = "No number has a published one with a standard deviation to compare it with."
-        return AgreementPart("Numbers", missing)
-    cells, one, two = lines[-1][1:]
-    return AgreementPart(
-        "Numbers",
-        f"Of {cells} numbers, {one} ({100 * one / cells:.0f} %) "
-        f"lie within one standard deviation over folds of the published one, {two} "
-        f"({100 * two / cells:.0f} %) within two. Each number counts once, though "
-        "the appendix prints many again.",
-        ("Table", "Compared", "Within 1 σ", "Within 2 σ"),
-        tuple((line.title, *map(str, line[1:])) for line in lines),
-    )
-
-
-def _differences(differences: Sequence[DifferenceLine]) -> AgreementPart:
-    return AgreementPart(
-        "Numbers without a standard deviation",
-        "The paper prints no standard deviation of these, so that only the difference can be told, "
-        "in percentage points.",
-        ("Table", "Compared", "Median difference", "Largest difference"),
-        tuple(
+    said = {None: "cannot be said", True: "yes", False: "no"}
+    parts = [
+        AgreementPart(
+            "Claims",
+            "Claims that are true here at least as often as of the paper's own numbers: "
+            f"{held} of the {len(judged)} that can be judged. The best is the best as printed, to "
+            "two decimals; a tie counts. Methods that were not run take part on neither side.",
+            ("Claim", "True here", "In the paper", "As often as there"),
+            tuple(
+                (*text, _share(claim.published_won, claim.published_of), said[claim.holds])
+                for text, claim in zip(texts, claimed, strict=True)
+            ),
+        )
+    ]
+    words = "No number has a published one with a standard deviation to compare it with."
+    if lines:
+        cells, one, two = lines[-1][1:]
+        words = (
+            f"Of {cells} numbers, {one} ({100 * one / cells:.0f} %) "
+            f"lie within one standard deviation over folds of the published one, {two} "
+            f"({100 * two / cells:.0f} %) within two. Each number counts once, though "
+            "the appendix prints many again."
+        )
+    rows = tuple((line.title, *map(str, line[1:])) for line in lines)
+    columns = ("Table", "Compared", "Within 1 σ", "Within 2 σ") if lines else ()
+    parts.append(AgreementPart("Numbers", words, columns, rows))
+    if differences:
+        words = (
+            "The paper prints no standard deviation of these, so that only the difference can be "
+            "told, in percentage points."
+        )
+        columns = ("Table", "Compared", "Median difference", "Largest difference")
+        rows = tuple(
             (title, str(cells), f"{100 * median:.2f}", f"{100 * largest:.2f}")
             for title, cells, median, largest in differences
-        ),
-    )
+        )
+        parts.append(AgreementPart("Numbers without a standard deviation", words, columns, rows))
+    return parts
+
+
+def _share(won: int | None, of: int | None) -> str:
+    return f"{won} of {of}" if of else "–"
 
 
 AGREEMENT = "agreement.md"
