@@ -215,7 +215,7 @@ LISTED = {
     ("serve", "detector"): "faircal.embedding:DETECTORS",
     ("serve", "preset"): "faircal.embedding:PRESETS",
     ("pairs", "imposters"): "faircal.data.pairing:IMPOSTERS",
-    ("score", "add"): "faircal.production.scoring.table:COLUMNS",
+    ("score", "add"): "faircal.production.scoring.run:COLUMNS",
     ("keys add", "scope"): "faircal.production.serving.access:SCOPES",
 }
 

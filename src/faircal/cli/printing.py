@@ -288,8 +288,7 @@ def show_report(report: WrittenReport, as_json: bool, *, of_run: bool = True) ->
     notes(filter(None, [report.missing]))
     if as_json:
         where = {name: report.paths[name] for name in ("results", "report")}
-        record = _class_record(store) if classes else _record(report)
-        print_json({**where, "files": report.paths, **record})
+        print_json({**where, "files": report.paths, **_record(report)})
         return
     if store.simulated and not classes:
         note("simulated data: nothing here is about real people or a real system")
@@ -320,23 +319,37 @@ def _tables(store: ResultsFolder) -> dict[str, list[Table]]:
     }
 
 
-def _records(store: ResultsFolder) -> list[dict[str, object]]:
-    return [
+def _record(report: WrittenReport) -> dict[str, Any]:
+    """Return what machines are told: the main tables; of classes also the run and every value."""
+    store, run, paper = report.store, report.store.run, report.paper
+    tables = [
         {"attribute": attribute, "table": table.title, **record}
         for attribute, several in _tables(store).items()
         for table in several
         for record in table.records()
     ]
-
-
-def _record(report: WrittenReport) -> dict[str, Any]:
-    """Return what machines are told of pairs."""
-    store, paper = report.store, report.paper
-    record: dict[str, Any] = {"simulated": store.simulated, "tables": _records(store)}
+    if store.kind == "classify":
+        names = [
+            "kind",
+            "dataset",
+            "rows",
+            "classes",
+            "notes",
+            "left_out",
+            "interval_kind",
+            "settings",
+        ]
+        return {
+            **{name: run[name] for name in names if name in run},
+            "audit": [row._asdict() for row in results if row.level == row.level],
+            "differences": [row._asdict() for row in store.class_differences],
+            "tables": tables,
+        }
+    record: dict[str, Any] = {"simulated": store.simulated, "tables": tables}
     if paper is not None:
         claims = [asdict(claim) | {"holds": claim.holds} for claim in paper.claims]
         record |= {"claims": claims, "agreement": paper.counts}
-    if "moving" in store.run:
+    if "moving" in run:
         from faircal.evaluation.benchmark.transfer import curves_of
 
         curves = curves_of(store.folder)
@@ -344,18 +357,6 @@ def _record(report: WrittenReport) -> dict[str, Any]:
             curve.record(metric) for metric, each in curves.items() for curve in each
         ]
     return record
-
-
-def _class_record(store: ResultsFolder) -> dict[str, Any]:
-    """Return what machines are told of classes: the run, every value, the main tables."""
-    run = store.run
-    names = ("kind", "dataset", "rows", "classes", "notes", "left_out", "interval_kind", "settings")
-    return {
-        **{name: run[name] for name in names if name in run},
-        "audit": [row._asdict() for row in store.results.by_key.values() if row.level == row.level],
-        "differences": [row._asdict() for row in store.class_differences],
-        "tables": _records(store),
-    }
 
 
 def _show_tables(store: ResultsFolder) -> None:

@@ -185,7 +185,9 @@ def embed_folder(
     _check_free(data, target, restart)
     gallery = read_images(data)
     ids = gallery.images.ids
-    _check_sides(data)
+    if has_table(data, "pairs"):  # which may lose rows, so they have to say what they are of
+        path = find_table(data, "pairs")
+        require_columns(first_rows(path), ("left", "right"), str(path))
     pictures = _pictures(data, ids.cast(pa.string()), root, gallery.about)
     record = _record(network, detector)
     settings = {
@@ -221,13 +223,6 @@ def _check_free(data: Path, target: Path, restart: bool) -> None:
             f"{target} is there already; give the embeddings another --name, or embed again with "
             "--restart"
         )
-
-
-def _check_sides(data: Path) -> None:
-    """Raise where the pairs, which may lose rows, don't say what they are of."""
-    if has_table(data, "pairs"):
-        path = find_table(data, "pairs")
-        require_columns(first_rows(path), ("left", "right"), str(path))
 
 
 def _check_losses(data: Path, name: str, state: NDArray[np.uint8]) -> None:
@@ -307,8 +302,13 @@ def _write(
     """Write the embeddings, and all that is there without the images that have none."""
     keep = state == PictureStatus.DONE
     images = ids.filter(pa.array(~keep))
-    reasons = [PictureStatus(code).reason for code in state[~keep].tolist()]
-    gone = dict(zip(images.to_pylist(), reasons, strict=True))
+    why = [PictureStatus(code).reason for code in state[~keep].tolist()]
+    gone = dict(zip(images.to_pylist(), why, strict=True))
+
+    def without(*columns: str) -> Callable[[pa.Table], pa.Array]:
+        """Return what tells which rows of a table name no image that is dropped."""
+        return lambda table: rows_without(table, columns, images)
+
     pairs = lost = 0
     about = read_about(data)
     earlier = about.get("embeddings")
@@ -320,12 +320,14 @@ def _write(
             for other in (data / "embeddings").glob("*.npy"):
                 if other.stem != name:
                     _save(folder / "embeddings" / other.name, np.load(other, mmap_mode="r"), keep)
-            filter_table(find_table(data, "images"), folder, _without(images, "image_id"))
-            _list_dropped(data, folder, gone, name)
+            filter_table(find_table(data, "images"), folder, without("image_id"))
+            listed = data / "dropped.csv"
+            reasons = {image: f"{reason} ({name})" for image, reason in gone.items()}
+            write_dropped(folder, reasons, read_table(listed) if listed.exists() else None)
         if has_table(data, "pairs"):
             table = find_table(data, "pairs")
             pairs, lost = (
-                filter_table(table, folder, _without(images, "left", "right"))
+                filter_table(table, folder, without("left", "right"))
                 if gone
                 else (count_rows(table), 0)
             )
@@ -341,18 +343,6 @@ def _save(path: Path, vectors: NDArray[Any], keep: NDArray[np.bool_]) -> None:
     for start in range(0, len(rows), _ROWS):
         out[start : start + _ROWS] = vectors[rows[start : start + _ROWS]]
     out.flush()
-
-
-def _without(images: pa.Array, *columns: str) -> Callable[[pa.Table], pa.Array]:
-    """Return what tells which rows of a table name none of `images`."""
-    return lambda table: rows_without(table, columns, images)
-
-
-def _list_dropped(data: Path, folder: Path, gone: Mapping[str, str], name: str) -> None:
-    """Add the images that were dropped to ``dropped.csv``."""
-    before = read_table(data / "dropped.csv") if (data / "dropped.csv").exists() else None
-    reasons = {image: f"{reason} ({name})" for image, reason in gone.items()}
-    write_dropped(folder, reasons, before)
 
 
 def under_way(data: Path) -> bool:

@@ -31,13 +31,13 @@ class Metric:
         For tables and figures.
     deviations : bool
         Whether the deviations over groups are reported too.
+    losses : callable, optional
+        From scores or probabilities and labels, each of shape (n_pairs,), to what each pair adds,
+        none below 0: the metric is their mean, and its interval is made of how they vary with the
+        people. KS, ECE and AUROC are no means and have intervals of their own.
     headline : bool
         Whether each group's value stands beside its error rates: in the terminal, in
         ``audit.json``, among the tables of the report, and in what ``compare`` compares by default.
-    losses : callable, optional
-        From scores or probabilities and labels, each of shape (n_pairs,), to what each pair adds:
-        the metric is their mean, and its interval is made of how they vary with the people. KS,
-        ECE and AUROC are no means and have intervals of their own.
 
     Examples
     --------
@@ -51,8 +51,8 @@ class Metric:
     better: Literal["higher", "lower"]
     title: str
     deviations: bool = False
-    headline: bool = True
     losses: Callable[[FloatArray, BoolArray], FloatArray] | None = None
+    headline: bool = True
 
 
 METRICS: Registry[Metric] = Registry("metric")
@@ -61,7 +61,7 @@ for _metric in (
     Metric("auroc", auroc, of="score", better="higher", title="AUROC", headline=False),
     Metric("ks", ks, "probability", "lower", "KS", deviations=True),
     Metric("ece", ece, "probability", "lower", "ECE", deviations=True, headline=False),
-    Metric("brier", brier, "probability", "lower", "Brier", True, False, brier_losses),
+    Metric("brier", brier, "probability", "lower", "Brier", True, brier_losses, headline=False),
     Metric("nll", nll, "probability", "lower", "NLL", headline=False, losses=nll_losses),
 ):
     METRICS.register(_metric.name, _metric)
