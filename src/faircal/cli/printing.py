@@ -329,6 +329,7 @@ def _record(report: WrittenReport) -> dict[str, Any]:
         for record in table.records()
     ]
     if store.kind == "classify":
+        values = store.results.by_key.values()
         names = [
             "kind",
             "dataset",
@@ -341,7 +342,7 @@ def _record(report: WrittenReport) -> dict[str, Any]:
         ]
         return {
             **{name: run[name] for name in names if name in run},
-            "audit": [row._asdict() for row in results if row.level == row.level],
+            "audit": [row._asdict() for row in values if row.level == row.level],
             "differences": [row._asdict() for row in store.class_differences],
             "tables": tables,
         }
