@@ -28,7 +28,7 @@ from faircal.report.classes.figures import class_figures
 from faircal.report.classes.tables import class_differences, class_tables, further_class_tables
 from faircal.report.classes.words import class_summary
 from faircal.report.explorer import explorer
-from faircal.report.figures import Drawing, Figure, Panels, standard_figures
+from faircal.report.figures import Drawing, FigureRecord, standard_figures
 from faircal.report.figures.base import slug
 from faircal.report.machine import write_audit_json
 from faircal.report.paper import AGREEMENT, PAPER, Reproduction, reproduction, write_reproduction
@@ -85,7 +85,7 @@ class Subject:
     main: Callable[[ResultsFolder, str], list[Table]]
     differences: Callable[[ResultsFolder, str], list[Table]]
     further: Callable[[ResultsFolder, str], list[Table]]
-    figures: Callable[[ResultsFolder, str], list[Figure | Panels]]
+    figures: Callable[[ResultsFolder, str], list[FigureRecord]]
     explorer: Callable[[ResultsFolder], dict[str, Any]] | None = None
 
 

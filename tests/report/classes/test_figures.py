@@ -11,7 +11,7 @@ from faircal.evaluation.classes import audit_classes, write_class_audit
 from faircal.report.classes.figures import ChangeDots, ClassDiagram, class_figures
 from faircal.report.classes.tables import ClassResults
 from faircal.report.figures import svg
-from faircal.report.figures.style import new_canvas, style
+from faircal.report.figures.style import style
 from faircal.report.store import ResultsFolder
 
 KEYS = [
@@ -102,8 +102,10 @@ def test_costs_and_shares_have_panels_of_their_own(two):
 
 def looks(figure):
     """Colour and shape of each method, as the legend has it."""
+    from matplotlib.figure import Figure
+
     with style():
-        entries = figure.draw(new_canvas(4, 4).add_subplot())
+        entries = figure.draw(Figure().add_subplot())
     return {name: (line.get_color(), line.get_marker()) for name, line in entries.items()}
 
 

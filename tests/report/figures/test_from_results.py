@@ -19,7 +19,7 @@ from faircal.report.figures import (
     by_method,
     svg,
 )
-from faircal.report.figures.clusters import read_clusters
+from faircal.report.figures.robustness import read_clusters
 from faircal.report.store import LabelledResults, ResultsFolder, Variant
 
 

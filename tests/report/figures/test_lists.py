@@ -12,8 +12,8 @@ from faircal.evaluation.curves import Curves
 from faircal.metrics.results import ResultKey
 from faircal.report.figures import Panels, paper_figures, standard_figures, svg
 from faircal.report.figures.base import slug
-from faircal.report.figures.clusters import DrawnCluster
 from faircal.report.figures.paper import telling_clusters
+from faircal.report.figures.robustness import DrawnCluster
 from faircal.report.store import LabelledResults, ResultsFolder
 
 ATTRIBUTE = "ethnicity+gender"

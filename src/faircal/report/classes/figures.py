@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 from faircal.metrics.intervals import LEVEL
 from faircal.metrics.results import GLOBAL
@@ -16,17 +16,9 @@ from faircal.report.classes.tables import (
     COMPARED_OVER,
     ClassResults,
 )
-from faircal.report.figures.base import (
-    Anything,
-    Figure,
-    Panels,
-    panels,
-    slug,
-    tell_apart,
-)
+from faircal.report.figures.base import FigureRecord, panels, slug, tell_apart
 from faircal.report.figures.distributions import LEAST, ReliabilityDiagram
-from faircal.report.figures.dots import DifferencePlot, Dot, DotPlot, GroupRateDots
-from faircal.report.figures.style import percent_axis
+from faircal.report.figures.groups import DifferencePlot, Dot, GroupRateDots
 from faircal.report.store import ResultsFolder, Variant
 from faircal.report.wording import (
     better_way,
@@ -37,16 +29,13 @@ from faircal.report.wording import (
     rounded,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 #: So many groups are drawn as rows of dots, and so many groups or classes as lines: more can't be
 #: told apart.
 _MOST_DOTS, _MOST_LINES = 24, 8
 _SHOWN = ("top_ks", "class_ks", "accuracy", "nll")
 
 
-def class_figures(store: ResultsFolder, attribute: str) -> list[Figure | Panels]:
+def class_figures(store: ResultsFolder, attribute: str) -> list[FigureRecord]:
     """Return the figures of a report by one attribute, as far as the data carries them.
 
     How methods differ from one map for everyone, calibration errors, accuracy and NLL by group,
@@ -62,7 +51,7 @@ def class_figures(store: ResultsFolder, attribute: str) -> list[Figure | Panels]
     return tell_apart(_figures(ClassResults(store, attribute)))
 
 
-def _figures(results: ClassResults) -> Iterator[Anything]:
+def _figures(results: ClassResults) -> Iterator[FigureRecord]:
     """Give all figures, also ones that show nothing."""
     several = len(results.store.results.attributes) > 1
     of = results.attribute if several else ""
@@ -89,7 +78,7 @@ def _figures(results: ClassResults) -> Iterator[Anything]:
 
 def _diagrams(
     kind: type[TopLabelDiagram], results: ClassResults, of: str, attribute: str = ""
-) -> Iterator[Anything]:
+) -> Iterator[FigureRecord]:
     """Give a panel for each method, with the groups or classes of the highest KS where many."""
     # Whose confidence was counted, by method; of the classes every class's probability.
     counted = results.store.curves.sources
@@ -109,13 +98,7 @@ def _diagrams(
     )
 
 
-def printed(metric: str, value: float) -> str:
-    """Print a value in a caption: a share in percent, a cost as it is."""
-    text = rounded(value) if is_share(metric) else f"{value:.3g}"
-    return text.replace("-", "−")
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class GroupDots(GroupRateDots):
     """A metric of each group, a mark per method, with intervals.
 
@@ -127,26 +110,13 @@ class GroupDots(GroupRateDots):
         The groups that are drawn: those with enough data, of many the ones that fare worst.
     """
 
-    only: Sequence[str] = field(default=(), kw_only=True)
-
-    _key = "groups"
-
-    @property
-    def rows(self) -> list[str]:
-        """The groups that are drawn."""
-        return list(self.only)
-
-    @property
-    def mark(self) -> float:
-        """No line is drawn."""
-        return float("nan")
-
-    @property
-    def caption(self) -> str:
-        """How to read it, and which groups are not drawn."""
-        several = ", a mark per method." if len(self._variants) > 1 else "."
+    def __post_init__(self) -> None:
+        self.key = self.key or "groups"
+        super().__post_init__()
+        self.mark = math.nan
+        several = ", a mark per method." if len(self.methods) > 1 else "."
         better = "left" if better_way(self.metric) == "lower" else "right"
-        text = (
+        self.caption = (
             f"{metric_title(self.metric)} of each group{several} Bars are {rounded(LEVEL)} "
             "intervals. Marks below each other mean that groups fare alike; further "
             f"{better} is better."
@@ -154,28 +124,15 @@ class GroupDots(GroupRateDots):
         groups = self.results.groups[self.attribute]
         few = {row.group for row in self.results.rows if row.withheld}
         small = [group for group in groups if group in few]
-        text += left_out([listing(small)], "not enough data") if small else ""
-        if len(self.only) + len(small) < len(groups):
-            text += (
-                f" Drawn are the {len(self.only)} of {len(groups) - len(small):,} groups that fare "
+        self.caption += left_out([listing(small)], "not enough data") if small else ""
+        if len(self.rows) + len(small) < len(groups):
+            self.caption += (
+                f" Drawn are the {len(self.rows)} of {len(groups) - len(small):,} groups that fare "
                 "worst."
             )
-        return text
-
-    def _printed(self, value: float) -> str:
-        return printed(self.metric, value)
-
-    def _draw(self, ax: Axes) -> None:
-        DotPlot._draw(self, ax)
-        share = is_share(self.metric)
-        ax.set_xlabel(f"{metric_title(self.metric)}{' (%)' * share}")
-        if share:
-            percent_axis(ax.xaxis)
-        if share and better_way(self.metric) == "lower":
-            ax.set_xlim(left=0)  # where none is off
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class ChangeDots(DifferencePlot):
     """By how much methods differ from one of them, in a few numbers, with intervals.
 
@@ -192,49 +149,27 @@ class ChangeDots(DifferencePlot):
     reference: Variant
     metrics: Sequence[tuple[str, str]]
 
-    _key = "differences"
-
-    def _title(self) -> str:
-        return f"Difference to {self.results.store.results.label(self.reference)}"
-
-    @cached_property
-    def dots(self) -> list[Dot]:
-        """The changes that are known, by metric."""
-        return [
+    def __post_init__(self) -> None:
+        dots = [
             Dot(title, metric_title(metric), of.difference, of.low, of.high, change.verdict)
             for metric, group in self.metrics
             for title, variant in self.results.methods.items()
             if (change := self.results.change(metric, variant, self.reference, group))
             and (of := change.difference)
         ]
-
-    @property
-    def methods(self) -> list[str]:
-        """All methods: the reference has its place, so that others keep their look."""
-        return list(self.results.methods)
-
-    @property
-    def caption(self) -> str:
-        """How to read it."""
-        return (
-            f"Each method's value less that of {self.results.store.results.label(self.reference)}, "
+        # The reference has its place, so that others keep their look.
+        self._compare(dots, list(self.results.methods), is_share(self.metrics[0][0]))
+        reference = self.results.store.results.label(self.reference)
+        self.title = self.title or f"Difference to {reference}"
+        self.caption = (
+            f"Each method's value less that of {reference}, "
             f"on the same rows; bars are {rounded(LEVEL)} intervals of the difference. Filled: the "
             "interval leaves out 0. Accuracy is better to the right, everything else to the left. "
             f"{BEYOND}"
         )
 
-    def _printed(self, value: float) -> str:
-        return printed(self.metrics[0][0], value)
 
-    def _draw(self, ax: Axes) -> None:
-        super()._draw(ax)
-        share = is_share(self.metrics[0][0])
-        ax.set_xlabel(f"difference{' (percentage points)' * share}")
-        if share:
-            percent_axis(ax.xaxis)
-
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class TopLabelDiagram(ReliabilityDiagram):
     """The share of right predictions among those of about the same confidence, by group.
 
@@ -266,30 +201,26 @@ class TopLabelDiagram(ReliabilityDiagram):
         "sure enough."
     )
 
-    def _title(self) -> str:
-        return self._about
-
-    @property
-    def caption(self) -> str:
-        """How to read it, and what is not drawn."""
+    def __post_init__(self) -> None:
+        self.title = self.title or self._about
+        super().__post_init__()
         lost = [group for group in self.groups if group not in self.lines]
-        text = (
+        self.caption = (
             f"{self._reading.format(self.n_bins)} Bins with fewer than {LEAST} rows are not drawn."
         )
         for names, why in (
             (lost, "for want of rows"),
             (self.without, "not enough data or a lower KS"),
         ):
-            text += left_out([listing(names)], why) if names else ""
-        return text
+            self.caption += left_out([listing(names)], why) if names else ""
+        said = (
+            f"{'all rows' if group == GLOBAL else group} {rounded(gap)}"
+            for group, gap in self.gaps.items()
+        )
+        self.numbers = f"Largest distance from the diagonal: {', '.join(said)}."
 
-    def _numbers(self) -> str:
-        names = {group: "all rows" if group == GLOBAL else group for group in self.gaps}
-        said = (f"{names[group]} {rounded(gap)}" for group, gap in self.gaps.items())
-        return f"Largest distance from the diagonal: {', '.join(said)}."
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class ClassDiagram(TopLabelDiagram):
     """How often each class is the true one among rows of about the same probability of it."""
 

@@ -5,16 +5,28 @@ Matplotlib is needed to draw (``pip install 'faircal[figures]'``), not for table
 
 from __future__ import annotations
 
-from faircal.report.figures.base import Anything, Figure, FigureScope, Panels, tell_apart
-from faircal.report.figures.clusters import ClusterShift, Montage
+from faircal.report.figures.base import (
+    Drawing,
+    Figure,
+    FigureRecord,
+    FigureScope,
+    Panels,
+    save,
+    svg,
+    tell_apart,
+)
 from faircal.report.figures.curves import DetCurves, FprCurves, RocCurves
 from faircal.report.figures.distributions import ReliabilityDiagram, Violins
-from faircal.report.figures.dots import Differences, GroupRateDots
-from faircal.report.figures.drawing import Drawing, save, svg
-from faircal.report.figures.matrix import GroupHeatmap
+from faircal.report.figures.groups import Differences, GroupHeatmap, GroupRateDots
 from faircal.report.figures.paper import paper_figures
-from faircal.report.figures.regions import RegionDots
-from faircal.report.figures.robustness import MovingCurves, Robustness, by_calibrator, by_method
+from faircal.report.figures.regions import Montage, RegionDots
+from faircal.report.figures.robustness import (
+    ClusterShift,
+    MovingCurves,
+    Robustness,
+    by_calibrator,
+    by_method,
+)
 from faircal.report.store import ResultsFolder
 
 #: What a report shows, in its order: a new figure is a line here.
@@ -40,6 +52,7 @@ __all__ = [
     "Differences",
     "Drawing",
     "Figure",
+    "FigureRecord",
     "FigureScope",
     "FprCurves",
     "GroupHeatmap",
@@ -61,7 +74,7 @@ __all__ = [
 ]
 
 
-def standard_figures(store: ResultsFolder, attribute: str) -> list[Anything]:
+def standard_figures(store: ResultsFolder, attribute: str) -> list[FigureRecord]:
     """Return the figures of a report by one attribute, as far as the data carries them.
 
     Parameters
@@ -83,7 +96,8 @@ def standard_figures(store: ResultsFolder, attribute: str) -> list[Anything]:
     >>> [figure.key for figure in standard_figures(store, store.results.attributes[0])]
     ['distributions', 'roc']
     """
+    kinds = [kind for kind in FIGURES if store.kind in kind.runs]
     scopes = [FigureScope(store, feature, attribute) for feature in store.results.features]
     return tell_apart(
-        figure for scope in scopes for kind in FIGURES for figure in kind.in_report(scope)
+        figure for scope in scopes for kind in kinds for figure in kind.in_report(scope)
     )

@@ -1,28 +1,29 @@
-"""The contract of figures: gathered once, then drawn, printed as a table, or put in words.
+"""What every figure is: gathered once, then drawn, saved, printed as a table, or put in words.
 
-A figure says in `Figure.in_report` from which results it can be made; its line in
+A kind of figure says in `Figure.in_report` from which results it can be made; its line in
 `faircal.report.figures` is then all that reports need.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import tomllib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
 
 from faircal._base.errors import ParameterError
-from faircal.evaluation.curves import ScoreSource
-from faircal.report.figures.style import add_legend, heading, new_canvas, style, text
+from faircal._base.files import atomic_path, output_folder, write_text
+from faircal.metrics.results import Condition, csv_text
+from faircal.report.figures.style import CORNER, TITLE_LENGTH, add_legend, style, text
 from faircal.report.rendering import resource
 from faircal.report.store import (
-    LabelledResults,
-    RatesByGroup,
     ResultsFolder,
     Variant,
     VariantResults,
@@ -36,88 +37,85 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 
-_CAPTIONS: dict[str, str] = tomllib.loads(resource("figures/captions.toml"))
+#: How to read each kind of figure; what stands in braces is filled in.
+CAPTIONS: dict[str, str] = tomllib.loads(resource("figures/captions.toml"))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Figure(ABC):
-    """One panel. A subclass gathers what is drawn, shows that in `table`, and draws just that.
+@dataclass(eq=False, repr=False, kw_only=True)
+class FigureRecord(ABC):
+    """What people are given of a figure, all of it set as the figure is made.
 
     Parameters
     ----------
-    key : str
+    key : str, optional
         Name of its files.
-    title : str
+    title : str, optional
         One line over the figure.
+
+    Attributes
+    ----------
+    caption : str
+        What is drawn and how to read it.
+    numbers : str
+        The main numbers in words.
+    table : pyarrow.Table
+        What is drawn.
     """
 
     key: str = ""
     title: str = ""
-
-    #: Width and height in inches, alone and as one panel of several.
-    _size: ClassVar[tuple[float, float]] = (5.2, 4.2)
-    _panel_size: ClassVar[tuple[float, float]] = (3.1, 2.9)
-
-    def __post_init__(self) -> None:
-        for name, given in (("key", self._key), ("title", self._title())):
-            if not getattr(self, name):
-                object.__setattr__(self, name, given)
-
-    #: Key and title, unless others are given.
-    _key: ClassVar[str]
-    _about: ClassVar[str]
-
-    @classmethod
-    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:  # noqa: ARG003 - none by itself
-        """Give the figures of this kind that a report shows; also ones that are empty."""
-        yield from ()
-
-    def _title(self) -> str:
-        """Return the title, unless one is given."""
-        return self._about
-
-    @property
-    def caption(self) -> str:
-        """What is drawn and how to read it: the words of ``captions.toml``, filled in."""
-        own = (_CAPTIONS.get(kind.__name__) for kind in type(self).__mro__)
-        return next(filter(None, own), "").format(**self._in_caption())
-
-    def _in_caption(self) -> dict[str, str]:
-        """Return what stands in the caption's gaps."""
-        return {}
-
-    @property
-    @abstractmethod
-    def table(self) -> pa.Table:
-        """What is drawn: a long table."""
-
-    @abstractmethod
-    def _numbers(self) -> str:
-        """Return the main numbers in words."""
-
-    @abstractmethod
-    def _draw(self, ax: Axes) -> None:
-        """Draw into `ax`: everything but title and legend."""
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height in inches."""
-        return self._size
-
-    @property
-    def panel_size(self) -> tuple[float, float]:
-        """The same as one panel of several."""
-        return self._panel_size
+    caption: str = field(default="", init=False)
+    numbers: str = field(default="", init=False)
+    table: pa.Table = field(init=False)
 
     @property
     def words(self) -> str:
         """The figure in words, for those who can't see it."""
-        return f"{self.title}. {self._numbers()}"
+        return f"{self.title}. {self.numbers}"
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing to draw."""
         return not len(self.table)
+
+    @abstractmethod
+    def canvas(self) -> Canvas:
+        """Draw into a new Matplotlib figure, with the legend below; return that."""
+
+    def _repr_svg_(self) -> str:
+        """Show the figure in a notebook."""
+        return svg(self)
+
+
+@dataclass(eq=False, repr=False)
+class Figure(FigureRecord):
+    """One panel. A kind gathers in `__post_init__` what is drawn, shows it in `table`, draws that.
+
+    Parameters
+    ----------
+    key, title : str, optional
+        As of every figure; each kind has its own.
+
+    Attributes
+    ----------
+    size, panel_size : tuple of float
+        Width and height in inches, alone and as one panel of several.
+    """
+
+    size: tuple[float, float] = field(default=(5.2, 4.2), init=False)
+    panel_size: tuple[float, float] = field(default=(3.1, 2.9), init=False)
+
+    #: Which runs' reports can have it.
+    runs: ClassVar[tuple[str, ...]] = ("audit", "benchmark", "reproduce")
+
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Sequence[FigureRecord]:  # noqa: ARG003 - none by itself
+        """Return the figures of this kind that a report shows; also ones that are empty."""
+        return []
+
+    @abstractmethod
+    def _draw(self, ax: Axes) -> None:
+        """Draw into `ax`: everything but title and legend."""
 
     def draw(self, ax: Axes) -> dict[str, Any]:
         """Draw into `ax` without title and legend; return what a legend would list."""
@@ -133,36 +131,25 @@ class Figure(ABC):
             return self.canvas().axes[0]
         with style():
             entries = self.draw(ax)
-            ax.set_title(heading(self.title))
+            ax.set_title(text(self.title, TITLE_LENGTH))
             add_legend(ax, entries)
         return ax
 
     def canvas(self) -> Canvas:
         """Draw into a new Matplotlib figure, with the legend below; return that."""
         with style():
-            canvas = new_canvas(*self.size)
+            from matplotlib.figure import Figure as Canvas
+
+            canvas = Canvas(figsize=self.size, layout="constrained")
             ax = canvas.add_subplot()
             entries = self.draw(ax)
-            ax.set_title(heading(self.title))
+            ax.set_title(text(self.title, TITLE_LENGTH))
             add_legend(canvas, entries)
         return canvas
 
-    def _repr_svg_(self) -> str:
-        """Show the figure in a notebook."""
-        from faircal.report.figures.drawing import svg
 
-        return svg(self)
-
-
-def long_table(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> pa.Table:
-    """Return rows as a table with columns of these names."""
-    names = list(columns)
-    values = list(zip(*rows, strict=True)) or [()] * len(names)
-    return pa.table([pa.array(column) for column in values], names)
-
-
-@dataclass(frozen=True, eq=False)
-class Panels:
+@dataclass(eq=False, repr=False)
+class Panels(FigureRecord):
     """Several figures side by side, with one legend.
 
     Parameters
@@ -171,13 +158,13 @@ class Panels:
         One or more.
     names : sequence of str, optional
         What stands over each; its title unless told.
-    key, title, caption : str, optional
-        As of a figure. Unless told, key and title are those of the first, and the caption is the
-        one that all have, or all of them.
     columns : int
         Panels in a row.
     share_x, share_y : bool
         Whether all have the same horizontal, or vertical, axis.
+    key, title : str, optional
+        As of a figure; those of the first unless told. The caption is the one that all have, or
+        all of them.
 
     Examples
     --------
@@ -193,9 +180,6 @@ class Panels:
 
     figures: Sequence[Figure]
     names: Sequence[str] = ()
-    key: str = ""
-    title: str = ""
-    caption: str = ""
     columns: int = 3
     share_y: bool = False
     share_x: bool = False
@@ -207,84 +191,63 @@ class Panels:
             raise ParameterError(
                 f"expected a name for each of {len(self.figures)} figures; found {len(self.names)}"
             )
-        first = self.figures[0]
-        self._default("key", first.key)
-        self._default("title", first.title)
-        self._default("names", [figure.title for figure in self.figures])
-        if not self.caption:
-            captions = [figure.caption for figure in self.figures]
-            said = (f"{n}: {caption}" for n, caption in zip(self.names, captions, strict=True))
-            self._default("caption", captions[0] if len(set(captions)) == 1 else " ".join(said))
-
-    def _default(self, name: str, value: Any) -> None:
-        if not getattr(self, name):
-            object.__setattr__(self, name, value)
-
-    @property
-    def words(self) -> str:
-        """All panels in words."""
-        said = (
-            f"{name}: {figure._numbers()}"
-            for name, figure in zip(self.names, self.figures, strict=True)
-        )
-        return " ".join([f"{self.title}.", *said])
-
-    @cached_property
-    def table(self) -> pa.Table:
-        """What is drawn, with a column `panel`; nothing where a panel has no such column."""
+        self.key = self.key or self.figures[0].key
+        self.title = self.title or self.figures[0].title
+        self.names = self.names or [figure.title for figure in self.figures]
+        panels = list(zip(self.names, self.figures, strict=True))
+        same = len({figure.caption for figure in self.figures}) == 1
+        said = (f"{name}: {figure.caption}" for name, figure in panels)
+        self.caption = self.figures[0].caption if same else " ".join(said)
+        self.numbers = " ".join(f"{name}: {figure.numbers}" for name, figure in panels)
         tables = [
             figure.table.add_column(0, "panel", pa.array([name] * figure.table.num_rows, "string"))
-            for name, figure in zip(self.names, self.figures, strict=True)
+            for name, figure in panels
         ]
-        return pa.concat_tables(tables, promote_options="default")
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to draw."""
-        return not len(self.table)
+        # Nothing where a panel has no such column.
+        self.table = pa.concat_tables(tables, promote_options="default")
 
     def plot(self) -> Canvas:
         """Draw all panels into a new Matplotlib figure; return it."""
+        return self.canvas()
+
+    def canvas(self) -> Canvas:
+        """Draw all panels into a new Matplotlib figure, with the legend below; return that."""
+        columns = min(self.columns, len(self.figures))
+        rows = -(-len(self.figures) // columns)
+        width, height = (max(f.panel_size[i] for f in self.figures) for i in (0, 1))
+        entries: dict[str, Any] = {}
         with style():
-            columns = min(self.columns, len(self.figures))
-            rows = -(-len(self.figures) // columns)
-            width, height = (max(f.panel_size[i] for f in self.figures) for i in (0, 1))
-            canvas = new_canvas(columns * width, rows * height)
-            axes = canvas.subplots(
+            from matplotlib.figure import Figure as Canvas
+
+            canvas = Canvas(figsize=(columns * width, rows * height), layout="constrained")
+            grid = canvas.subplots(
                 rows, columns, sharex=self.share_x, sharey=self.share_y, squeeze=False
-            ).flat
-            entries: dict[str, Any] = {}
-            for figure, name, ax in zip(self.figures, self.names, axes, strict=False):
-                entries |= {k: v for k, v in figure.draw(ax).items() if k not in entries}
+            )
+            for figure, name, ax in zip(self.figures, self.names, grid.flat, strict=False):
+                entries = figure.draw(ax) | entries
                 ax.set_title(text(name))
             for ax in canvas.axes[len(self.figures) :]:
                 ax.remove()
-            self._tidy(canvas, columns)
+            axes = canvas.axes
+            # What is the same is said once: labels inside are left out where axes agree.
+            if len({ax.get_ylabel() for ax in axes}) == 1:
+                for i, ax in enumerate(axes):
+                    ax.set_ylabel(ax.get_ylabel() if i % columns == 0 else "")
+            if len({ax.get_xlabel() for ax in axes}) == 1:
+                for ax in axes[:-columns]:
+                    ax.set_xlabel("")
+            for ax in axes[-columns:]:  # the lowest of each column, also over an empty place
+                ax.tick_params(axis="x", labelbottom=True)
             lines = add_legend(canvas, entries)
             canvas.set_size_inches(columns * width, rows * height + 0.2 * lines)
         return canvas
 
-    def _tidy(self, canvas: Canvas, columns: int) -> None:
-        """Say once what is the same: labels inside are left out where axes agree."""
-        axes = canvas.axes
-        if len({ax.get_ylabel() for ax in axes}) == 1:
-            for i, ax in enumerate(axes):
-                ax.set_ylabel(ax.get_ylabel() if i % columns == 0 else "")
-        if len({ax.get_xlabel() for ax in axes}) == 1:
-            for ax in axes[:-columns]:
-                ax.set_xlabel("")
-        if self.share_x:
-            for ax in axes[-columns:]:  # the lowest of each column, also over an empty place
-                ax.tick_params(axis="x", labelbottom=True)
 
-    def _repr_svg_(self) -> str:
-        """Show the panels in a notebook."""
-        from faircal.report.figures.drawing import svg
-
-        return svg(self)
-
-
-Anything = Figure | Panels
+def long_table(columns: Iterable[str], rows: Iterable[Sequence[Any]]) -> pa.Table:
+    """Return rows as a table with columns of these names."""
+    names = list(columns)
+    values = list(zip(*rows, strict=True)) or [()] * len(names)
+    return pa.table([pa.array(column) for column in values], names)
 
 
 def slug(*words: str) -> str:
@@ -299,7 +262,6 @@ def slug(*words: str) -> str:
     return "-".join(word for word in safe if word) or "figure"
 
 
-@dataclass(frozen=True, eq=False)
 class FigureScope:
     """What a report's figures are made of: one feature and attribute of a folder of results.
 
@@ -307,103 +269,194 @@ class FigureScope:
     ----------
     store : ResultsFolder
     feature, attribute : str
+
+    Attributes
+    ----------
+    point : str or None
+        The operating point that the summary speaks of.
+    rate : float
+        The false-positive rate that it speaks of; 5 % where it speaks of none.
+    variants : list of Variant
+        The variant of each method to speak of.
+    sources : list of ScoreSource
+        Whose scores there are, in the order of the tables: yardsticks last.
+    small : list of str
+        The groups that have pairs for an error rate, but too few at every operating point: their
+        curves are not shown.
     """
 
-    store: ResultsFolder
-    feature: str
-    attribute: str
-
-    @cached_property
-    def results(self) -> LabelledResults:
-        """The values, but for those that rest on too little data to be shown."""
-        return self.store.results
-
-    @cached_property
-    def point(self) -> str | None:
-        """The operating point that the summary speaks of."""
-        return main_condition(self.store.results, self.attribute)
-
-    @cached_property
-    def variants(self) -> list[Variant]:
-        """The variant of each method to speak of."""
-        return list(self.store.main_variants.values())
-
-    @cached_property
-    def sources(self) -> list[ScoreSource]:
-        """Whose scores there are, in the order of the tables: yardsticks last."""
-        there = self.store.curves.sources
-        own = [s for s in there if (s.feature, s.attribute) == (self.feature, self.attribute)]
-        return sorted(own, key=lambda source: Variant.of(source).yardstick)
-
-    @cached_property
-    def small(self) -> tuple[str, ...]:
-        """The groups without enough data for their curves to be shown."""
-        of = VariantResults(self.store, self.attribute, self.feature, self.variants[0])
-        points = [of.point(each).rates for each in conditions(self.store.results, self.attribute)]
-        return tuple(
-            g
-            for g in self.results.groups[self.attribute]
-            if any(_never_shown(points, g, m) for m in ("fpr", "fnr"))
-        )
-
-    def key(self, *words: str) -> str:
-        """Return a key that names feature and attribute where there are several."""
-        results = self.store.results
-        feature = self.feature if len(results.features) > 1 else ""
-        return slug(*words, feature, self.attribute if len(results.attributes) > 1 else "")
-
-    def titled(self, title: str) -> str:
-        """Return a title that names the feature where there are several."""
-        several = len(self.store.results.features) > 1
-        return f"{title} ({self.feature})" if several and self.feature else title
-
-    def named(self, figure: Figure, *words: str) -> Figure:
-        """Return a figure with the key and title that it has in this report."""
-        return replace(figure, key=self.key(figure.key, *words), title=self.titled(figure.title))
+    def __init__(self, store: ResultsFolder, feature: str, attribute: str) -> None:
+        self.store, self.feature, self.attribute = store, feature, attribute
+        self.point = main_condition(store.results, attribute)
+        self.rate = Condition.of(self.point).rate if self.point else 0.05
+        self.variants = list(store.main_variants.values())
+        own = [s for s in store.curves.sources if (s.feature, s.attribute) == (feature, attribute)]
+        self.sources = sorted(own, key=lambda source: Variant.of(source).yardstick)
+        measured = VariantResults(store, attribute, feature, self.variants[0])
+        points = [measured.point(each).rates for each in conditions(store.results, attribute)]
+        self.small: list[str] = []
+        for group in store.results.groups[attribute]:
+            for metric in ("fpr", "fnr"):
+                rates = [rates[metric].groups[group] for rates in points if metric in rates]
+                if rates and all(rate.withheld and rate.trials for rate in rates):
+                    self.small.append(group)
+                    break
 
     def panels(
         self, figures: Sequence[Figure], names: Sequence[str], key: str, title: str, **look: Any
-    ) -> list[Anything]:
-        """Return figures as panels with the key and title that they have in this report."""
-        return panels(figures, names, key=self.key(key), title=self.titled(title), **look)
+    ) -> list[FigureRecord]:
+        """Return figures as panels, their key and title with the feature if there are several."""
+        results = self.store.results
+        feature = self.feature if len(results.features) > 1 else ""
+        attribute = self.attribute if len(results.attributes) > 1 else ""
+        title = f"{title} ({feature})" if feature else title
+        return panels(figures, names, key=slug(key, feature, attribute), title=title, **look)
 
 
 def panels(
-    figures: Sequence[Figure],
-    names: Sequence[str],
-    *,
-    key: str,
-    title: str,
-    columns: int = 3,
-    share_x: bool = False,
-    share_y: bool = False,
-) -> list[Anything]:
+    figures: Sequence[Figure], names: Sequence[str], *, key: str, title: str, **look: Any
+) -> list[FigureRecord]:
     """Return the figures that show something as panels; one alone as it is, and none as none."""
     kept = [(f, name) for f, name in zip(figures, names, strict=True) if not f.empty]
-    if not kept:
-        return []
     if len(kept) == 1:
-        return [replace(kept[0][0], key=key, title=titled(title, kept[0][1]))]
-    shown, shown_names = zip(*kept, strict=True)
-    look: dict[str, Any] = {"columns": columns, "share_x": share_x, "share_y": share_y}
-    return [Panels(shown, shown_names, key=key, title=title, **look)]
+        figure, name = kept[0]
+        figure.key, figure.title = key, titled(title, name) if name else title
+        return [figure]
+    shown, shown_names = [figure for figure, _ in kept], [name for _, name in kept]
+    return [Panels(shown, shown_names, key=key, title=title, **look)] if kept else []
 
 
-def tell_apart(figures: Iterable[Anything]) -> list[Anything]:
+def tell_apart(figures: Iterable[FigureRecord]) -> list[FigureRecord]:
     """Return the figures that show something, each with a key of its own."""
-    by_key: dict[str, Anything] = {}
+    by_key: dict[str, FigureRecord] = {}
     for figure in figures:
         if figure.empty:
             continue
         key, n = figure.key, 1
-        while key.lower() in by_key:  # file systems may not tell capitals apart
+        while figure.key.lower() in by_key:  # file systems may not tell capitals apart
             n += 1
-            key = f"{figure.key}-{n}"
-        by_key[key.lower()] = figure if key == figure.key else replace(figure, key=key)
+            figure.key = f"{key}-{n}"
+        by_key[figure.key.lower()] = figure
     return list(by_key.values())
 
 
-def _never_shown(points: Sequence[Mapping[str, RatesByGroup]], group: str, metric: str) -> bool:
-    """Whether a group has pairs for an error rate, but too few of them at every operating point."""
-    rates = [rates[metric].groups[group] for rates in points if metric in rates]
-    return bool(rates) and all(rate.withheld and rate.trials for rate in rates)
+#: What would tell when, or with which version, a file was made.
+_METADATA: dict[str, dict[str, Any]] = {
+    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
+    "png": {"Software": None},
+    "svg": {"Creator": None, "Date": None, "Format": None, "Type": None},
+}
+_DPI = 150
+
+
+def save(figure: FigureRecord, folder: str | Path) -> list[Path]:
+    """Write a figure as PDF and PNG, and the table behind it as CSV; return the paths.
+
+    Parameters
+    ----------
+    figure : Figure or Panels
+        Its `key` names the files.
+    folder : path
+        It is made where it is not there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import faircal
+    >>> from faircal.report.figures import RocCurves
+    >>> audit = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in save(RocCurves(audit.curves), folder)]
+    ['roc.pdf', 'roc.png', 'roc.csv']
+    """
+    return Drawing(figure).save(folder)
+
+
+def svg(figure: FigureRecord) -> str:
+    """Return a figure as an ``<svg>`` element to put into a page, with its words as label.
+
+    It holds text as text, names no address, and its ids differ from those of other figures.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> from faircal.report.figures import Violins
+    >>> audit = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
+    >>> svg(Violins(audit.curves))[:14]
+    '<svg role="img'
+    """
+    return Drawing(figure).svg()
+
+
+class Drawing:
+    """A figure drawn once, for any number of forms.
+
+    Parameters
+    ----------
+    figure : Figure or Panels
+    mark : str
+        Words in its lower right corner, such as that the data is simulated; a column of its table.
+    """
+
+    def __init__(self, figure: FigureRecord, mark: str = "") -> None:
+        self.figure, self._mark = figure, mark
+        self._canvas = figure.canvas()
+        if mark:
+            self._canvas.text(0.998, 0.004, text(mark), ha="right", va="bottom", **CORNER)
+        with style():  # places are found once, not for each form
+            self._canvas.draw_without_rendering()
+            self._canvas.set_layout_engine(None)
+
+    def save(self, folder: str | Path) -> list[Path]:
+        """Write it as PDF, PNG and CSV; see `save`."""
+        home, figure = output_folder(folder), self.figure
+        paths = []
+        for kind in ("pdf", "png"):
+            paths.append(home / f"{figure.key}.{kind}")
+            with atomic_path(paths[-1]) as temporary:
+                temporary.write_bytes(self._render(kind))
+        table = figure.table
+        if self._mark:
+            table = table.append_column("note", [[self._mark] * len(table)])
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        paths.append(home / f"{figure.key}.csv")
+        write_text(paths[-1], csv_text(table.column_names, rows))
+        return paths
+
+    def svg(self) -> str:
+        """Return it as an element for a page; see `svg`."""
+        _, _, body = self._render("svg").decode("utf-8").partition("<svg")
+        head, _, body = body.partition(">")
+        box = re.search(r'viewBox="0 0 (\S+) (\S+)"', head)
+        width, height = box.groups() if box else ("", "")
+        # Matplotlib's style sheet would hold for the whole page; attributes hold for this element.
+        body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.DOTALL)
+        body = re.sub(r"<metadata>.*?</metadata>", "", body, count=1, flags=re.DOTALL)
+        body = re.sub(r"<[^>]*>", _shorter, body)
+        return (
+            f'<svg role="img" aria-label="{escape(self.figure.words)}" '
+            f'viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+            f'stroke-linejoin="round" stroke-linecap="butt">'
+            f"{re.sub(chr(10) + ' *', chr(10), body).strip()}\n"
+        )
+
+    def _render(self, kind: str) -> bytes:
+        """Return it as a file; ids in it are the figure's own."""
+        buffer = io.BytesIO()
+        with style(**{"svg.hashsalt": self.figure.key}):
+            self._canvas.savefig(buffer, format=kind, dpi=_DPI, metadata=_METADATA[kind])
+        return buffer.getvalue()
+
+
+def _shorter(tag: re.Match[str]) -> str:
+    """Drop a group's id, which repeats from figure to figure; round places to 0.1 points."""
+    short = re.sub(r'^<g id="[^"]*"', "<g", tag[0]).replace("xlink:href", "href")
+    if 'href="data:' in short:
+        return short
+    parts = short.split('"')  # names of attributes, and after each its value
+    for i in range(1, len(parts), 2):
+        if parts[i - 1].endswith((" d=", " x=", " y=")):
+            places = re.sub(r"-?\d+\.\d+", lambda number: f"{float(number[0]):.1f}", parts[i])
+            parts[i] = " ".join(places.split())
+        parts[i] = re.sub(r"-?\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}", parts[i])
+    return '"'.join(parts)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from faircal._base.errors import ParameterError
 from faircal.evaluation.benchmark import EXPERIMENTS
 from faircal.evaluation.curves import Curves, Of, ScoreSource
-from faircal.metrics.results import GLOBAL, Member
-from faircal.report.figures.base import Anything, FigureScope, panels, slug, tell_apart
-from faircal.report.figures.clusters import NO_GROUP, DrawnCluster, Montage, read_clusters
+from faircal.metrics.results import GLOBAL
+from faircal.report.figures.base import FigureRecord, FigureScope, panels, slug, tell_apart
 from faircal.report.figures.curves import FprCurves
 from faircal.report.figures.distributions import Violins
-from faircal.report.figures.robustness import Robustness, by_calibrator, by_method
+from faircal.report.figures.regions import Montage
+from faircal.report.figures.robustness import (
+    NO_GROUP,
+    DrawnCluster,
+    Robustness,
+    by_calibrator,
+    by_method,
+    read_clusters,
+)
 from faircal.report.store import ResultsFolder, Variant
 from faircal.report.wording import method_title, rounded
 
@@ -40,7 +46,7 @@ _ACCURACY = (
 
 def paper_figures(
     store: ResultsFolder, dataset: str, picture_of: PictureOf | None = None
-) -> list[Anything]:
+) -> list[FigureRecord]:
     """Return the paper's figures of one dataset, as far as they were run.
 
     Parameters
@@ -83,63 +89,52 @@ def _named(store: ResultsFolder) -> ResultsFolder:
     return replace(store, curves=Curves(curves))
 
 
-@dataclass(frozen=True, eq=False)
 class _Paper:
     """The figures of one dataset."""
 
-    store: ResultsFolder
-    dataset: str
-    picture_of: PictureOf | None
+    def __init__(self, store: ResultsFolder, dataset: str, picture_of: PictureOf | None) -> None:
+        self.store, self.dataset, self.picture_of = store, dataset, picture_of
+        self.attribute = store.results.attributes[0]  # of the tables
+        self.last = store.curves.folds[-1] if store.curves.folds else None
+        #: The features in the paper's order, with its names where they are its own.
+        self.features = {name: name for name in store.results.features}
+        if "paper" in store.run:
+            from faircal.report.paper.published import Matched
 
-    def figures(self) -> Iterator[Anything]:
+            self.features = {feature.name: feature.title for feature in Matched.of(store).features}
+
+    def figures(self) -> Iterator[FigureRecord]:
         """Give all figures, also ones that show nothing."""
-        for draw in (self._rates, self._distributions, self._montages):
-            for feature in self._features:
-                yield from draw(feature)
+        curves = self.store.curves
+        there = {source.attribute for source in curves.sources}
+        told = self.store.run.get("settings", {}).get("also_by") or ()
+        # The first figures are by ethnicity where that is there: the paper shows BFW by it, too.
+        shown_by = next((name for name in (*told, "ethnicity") if name in there), self.attribute)
+        sources = {
+            feature: {
+                source.method: source
+                for source in FigureScope(self.store, feature, shown_by).sources
+                if curves.groups(source)
+            }
+            for feature in self.features
+        }
+        for feature in self.features:
+            yield from self._rates(feature, sources[feature])
+        for feature in self.features:
+            yield from self._distributions(feature, sources[feature])
+        for feature in self.features:
+            yield from self._montages(feature)
         yield from self._robustness()
 
     def _titled(self, title: str, feature: str) -> str:
-        name = self._features.get(feature, feature)
+        name = self.features.get(feature, feature)
         return f"{title} ({', '.join(filter(None, (self.dataset, name)))})"
 
-    @cached_property
-    def _features(self) -> dict[str, str]:
-        """The features in the paper's order, with its names where they are its own."""
-        if "paper" not in self.store.run:
-            return {name: name for name in self.store.results.features}
-        from faircal.report.paper.published import Matched
-
-        return {feature.name: feature.title for feature in Matched.of(self.store).features}
-
-    @property
-    def _attribute(self) -> str:
-        """The attribute of the tables."""
-        return self.store.results.attributes[0]
-
-    @cached_property
-    def _shown_by(self) -> str:
-        """The attribute of the first figures: the paper shows BFW by ethnicity, too."""
-        there = {source.attribute for source in self.store.curves.sources}
-        told = self.store.run.get("settings", {}).get("also_by") or ()
-        return next((name for name in (*told, "ethnicity") if name in there), self._attribute)
-
-    @property
-    def _last(self) -> str | None:
-        folds = self.store.curves.folds
-        return folds[-1] if folds else None
-
-    def _sources(self, feature: str) -> dict[str, ScoreSource]:
-        sources = FigureScope(self.store, feature, self._shown_by).sources
-        return {source.method: source for source in sources if self.store.curves.groups(source)}
-
-    def _rates(self, feature: str) -> Iterator[Anything]:
-        sources = self._sources(feature)
+    def _rates(self, feature: str, sources: dict[str, ScoreSource]) -> list[FigureRecord]:
         ran = [name for name in _FIRST if name in sources]
-        figures = [
-            FprCurves(self.store.curves, sources[name], self._last, height=0.18) for name in ran
-        ]
-        yield from panels(
-            figures,
+        curves, last = self.store.curves, self.last
+        return panels(
+            [FprCurves(curves, sources[name], last, height=0.18) for name in ran],
             [method_title(name) for name in ran],
             key=slug("fig-thr_vs_fpr", feature),
             title=self._titled("False-positive rate of each group", feature),
@@ -147,15 +142,15 @@ class _Paper:
             share_y=True,
         )
 
-    def _distributions(self, feature: str) -> Iterator[Anything]:
-        sources = self._sources(feature)
+    def _distributions(self, feature: str, sources: dict[str, ScoreSource]) -> list[FigureRecord]:
+        curves = self.store.curves
         ran = [
             (sources[name], of, title)
             for name, of, title in _SECOND
-            if name in sources and self.store.curves.has(of, sources[name])
+            if name in sources and curves.has(of, sources[name])
         ]
-        yield from panels(
-            [Violins(self.store.curves, source, self._last, of) for source, of, _ in ran],
+        return panels(
+            [Violins(curves, source, self.last, of=of) for source, of, _ in ran],
             [title for *_, title in ran],
             key=slug("fig-distributions_fpr_thresholds", feature),
             title=self._titled("Scores of each group", feature),
@@ -163,34 +158,28 @@ class _Paper:
             share_y=True,
         )
 
-    def _montages(self, feature: str) -> Iterator[Anything]:
-        members = [
-            member
-            for member in self.store.members
-            if (member.feature, member.method) == (feature, _CLUSTERED)
-        ]
-        if self.picture_of is None or not members:
-            return
+    def _montages(self, feature: str) -> list[FigureRecord]:
+        store, picture_of = self.store, self.picture_of
+        members = [m for m in store.members if (m.feature, m.method) == (feature, _CLUSTERED)]
+        if picture_of is None or not members:
+            return []
         fold = members[-1].fold
-        clusters = read_clusters(self.store.clusters, _CLUSTERED, feature, self._attribute, fold)
-        chosen = telling_clusters(clusters, 4)
-        yield from panels(
-            [
-                self._montage(m for m in members if (m.fold, m.cluster) == (fold, cluster.name))
-                for cluster in chosen
-            ],
-            [_describe(cluster) for cluster in chosen],
+        clusters = read_clusters(store.clusters, _CLUSTERED, feature, self.attribute, fold)
+        figures, names = [], []
+        for cluster in telling_clusters(clusters, 4):
+            own = [m for m in members if (m.fold, m.cluster) == (fold, cluster.name)]
+            figures.append(Montage([picture_of(member.image_id) for member in own], own))
+            whose = f": {rounded(cluster.share)} {cluster.majority}"
+            names.append(f"Cluster {cluster.name}{whose * (cluster.majority != NO_GROUP)}")
+        return panels(
+            figures,
+            names,
             key=slug("fig-clusters", feature),
             title=self._titled("Faces of four clusters", feature),
             columns=2,
         )
 
-    def _montage(self, members: Iterable[Member]) -> Montage:
-        chosen, picture_of = list(members), self.picture_of
-        pictures = [picture_of and picture_of(member.image_id) for member in chosen]
-        return Montage(pictures, chosen)
-
-    def _robustness(self) -> Iterator[Anything]:
+    def _robustness(self) -> Iterator[FigureRecord]:
         results = self.store.results
         calibrators = [
             name
@@ -217,15 +206,14 @@ class _Paper:
         name: str,
         lines: dict[str, list[Variant]],
         share_y: bool = True,
-    ) -> Iterator[Anything]:
-        features = self._features
+    ) -> list[FigureRecord]:
         figures = [
-            Robustness(self.store.results, feature, self._attribute, metric, lines, under)
-            for feature in features
+            Robustness(self.store.results, feature, self.attribute, metric, lines, under)
+            for feature in self.features
         ]
-        yield from panels(
+        return panels(
             figures,
-            [title or self.dataset for title in features.values()],
+            [title or self.dataset for title in self.features.values()],
             key=slug(f"fig-robustness_{name}"),
             title=self._titled(figures[0].title, ""),
             columns=4,
@@ -241,9 +229,3 @@ def telling_clusters(clusters: list[DrawnCluster], n: int) -> list[DrawnCluster]
     first = {c.majority: c for c in reversed(purest)}.values()
     rest = [cluster for cluster in purest if cluster not in first]
     return [*sorted(first, key=purest.index), *rest][:n]
-
-
-def _describe(cluster: DrawnCluster) -> str:
-    if cluster.majority == NO_GROUP:
-        return f"Cluster {cluster.name}"
-    return f"Cluster {cluster.name}: {rounded(cluster.share)} {cluster.majority}"

@@ -1,26 +1,34 @@
-"""Regions of embedding space that are worse than the rest: how much, and where."""
+"""Regions of embedding space that are worse than the rest: how much, and whose pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
+import numpy as np
+from numpy.typing import NDArray
 
 from faircal.evaluation.audit.regions import Question, RegionRow, distinct, in_words
+from faircal.metrics.results import Member
 from faircal.report.figures.base import (
-    Anything,
+    CAPTIONS,
     Figure,
+    FigureRecord,
     FigureScope,
     long_table,
     slug,
     tell_apart,
 )
-from faircal.report.figures.clusters import Montage
-from faircal.report.figures.style import COLOURS, MARK, RULE, percent_axis, text
+from faircal.report.figures.style import (
+    COLOURS,
+    MARK,
+    RULE,
+    percent_axis,
+    require_matplotlib,
+    text,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +38,18 @@ _MOST = 16
 _MONTAGES = 6
 
 
-@dataclass(frozen=True, eq=False)
+class TestedRegion(NamedTuple):
+    """A region with the value that it was tested for, its interval, and that of the rest."""
+
+    row: RegionRow
+    found: bool
+    value: float
+    low: float
+    high: float
+    rest: float
+
+
+@dataclass(eq=False, repr=False)
 class RegionDots(Figure):
     """False-positive rate, or calibration gap, of the regions that were tested, against the rest.
 
@@ -44,71 +63,59 @@ class RegionDots(Figure):
     rows: Sequence[RegionRow]
     of: Question = "fpr"
 
-    _key = "regions"
+    runs = ("audit",)
 
     @classmethod
-    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
-        """Give the regions of a feature."""
-        yield from region_figures([r for r in scope.store.regions if r.feature == scope.feature])
+    def in_report(cls, scope: FigureScope) -> Sequence[FigureRecord]:
+        """Return the regions of a feature."""
+        return region_figures([r for r in scope.store.regions if r.feature == scope.feature])
 
-    def _title(self) -> str:
-        return "False matches by region" if self.of == "fpr" else "Calibration by region"
+    def __post_init__(self) -> None:
+        fpr = self.of == "fpr"
+        tested = [
+            TestedRegion(row, bool(row.found), row.fpr, row.low, row.high, row.rest_fpr)
+            if fpr
+            else TestedRegion(
+                *(row, bool(row.gap_found), row.gap, row.gap_low, row.gap_high, row.rest_gap)
+            )
+            for row in self.rows
+            if (row.p if fpr else row.gap_p) >= 0
+        ]
 
-    def _values(self, row: RegionRow) -> tuple[float, float, float, float]:
-        if self.of == "fpr":
-            return row.fpr, row.low, row.high, row.rest_fpr
-        return row.gap, row.gap_low, row.gap_high, row.rest_gap
+        def order(each: TestedRegion) -> tuple[bool, float]:
+            """Regions found, then others, furthest off first."""
+            off = each.value - each.rest
+            return not each.found, -(off if fpr else abs(off))
 
-    def _found(self, row: RegionRow) -> bool:
-        return bool(row.found if self.of == "fpr" else row.gap_found)
-
-    @cached_property
-    def shown(self) -> list[RegionRow]:
-        """What is drawn, top to bottom: regions found, then others tested, furthest off first."""
-        tested = [row for row in self.rows if (row.p if self.of == "fpr" else row.gap_p) >= 0]
-
-        def order(row: RegionRow) -> tuple[bool, float]:
-            value, _, _, rest = self._values(row)
-            return not self._found(row), -(value - rest if self.of == "fpr" else abs(value - rest))
-
-        return sorted(tested, key=order)[:_MOST]
-
-    @cached_property
-    def table(self) -> pa.Table:
-        """Columns `region`, `found`, `value`, `low`, `high`, `rest`."""
-        return long_table(
-            ("region", "found", "value", "low", "high", "rest"),
-            ((row.region, self._found(row), *self._values(row)) for row in self.shown),
-        )
-
-    def _in_caption(self) -> dict[str, str]:
-        """Return what stands in the caption's gap."""
+        self.shown = sorted(tested, key=order)[:_MOST]
+        self.size = 7.0, 1.4 + 0.3 * len(self.shown)
+        self.key = self.key or "regions"
+        self.title = self.title or ("False matches by region" if fpr else "Calibration by region")
         gap = "Mean probability less share of genuine pairs (positive: says too much)"
-        return {"what": "False-positive rate" if self.of == "fpr" else gap}
-
-    def _numbers(self) -> str:
-        found = [in_words(row, self.of) for row in self.shown if self._found(row)]
-        return "; ".join(found) + "." if found else "No region differs by more than chance."
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height in inches."""
-        return 7.0, 1.4 + 0.3 * len(self.shown)
+        what = "False-positive rate" if fpr else gap
+        self.caption = CAPTIONS["RegionDots"].format(what=what)
+        found = [in_words(each.row, self.of) for each in self.shown if each.found]
+        self.numbers = "; ".join(found) or "No region differs by more than chance"
+        self.numbers += "."
+        self.table = long_table(
+            ("region", "found", "value", "low", "high", "rest"),
+            ((each.row.region, *each[1:]) for each in self.shown),
+        )
 
     def _draw(self, ax: Axes) -> None:
         for found in (True, False):
-            rows = [(i, row) for i, row in enumerate(self.shown) if self._found(row) == found]
-            values = [(i, *self._values(row)) for i, row in rows]
-            if not values:
+            some = [(i, each) for i, each in enumerate(self.shown) if each.found == found]
+            if not some:
                 continue
-            y, value, low, high, _ = zip(*values, strict=True)
+            y = [i for i, _ in some]
+            value, low, high = zip(*(each[2:5] for _, each in some), strict=True)
             colour, name = (COLOURS[1], "found") if found else (RULE, "tested")
             ax.hlines(y, low, high, colour, linewidth=1.2 if found else 0.8)
             fill = colour if found else "white"
             ax.plot(value, y, "o", color=colour, markerfacecolor=fill, label=name, zorder=3)
-        rest = [self._values(row)[3] for row in self.shown]
+        rest = [each.rest for each in self.shown]
         ax.plot(rest, range(len(rest)), "|", color=MARK, markersize=9, label="rest", zorder=2)
-        names = [text(f"{row.region}, {row.people:.0f} people") for row in self.shown]
+        names = [text(f"{row.region}, {row.people:.0f} people") for row, *_ in self.shown]
         ax.set_yticks(range(len(names)), names)
         label = "FPR (%)" if self.of == "fpr" else "probability less share genuine (points)"
         ax.set(ylim=(len(names) - 0.5, -0.5), xlabel=label)
@@ -118,18 +125,88 @@ class RegionDots(Figure):
         percent_axis(ax.xaxis)
 
 
-def region_figures(rows: Sequence[RegionRow]) -> list[Anything]:
+def region_figures(rows: Sequence[RegionRow]) -> list[FigureRecord]:
     """Return the figures of ``regions.csv``; none without regions."""
     questions: dict[Question, str] = {"fpr": "regions-fpr", "gap": "regions-calibration"}
-    return tell_apart(RegionDots(rows, of, key=key) for of, key in questions.items())
+    return tell_apart(RegionDots(rows, of, key=key) for of, key in questions.items() if rows)
 
 
-def region_montages(rows: Sequence[RegionRow], pictures: Path) -> list[Anything]:
+def region_montages(rows: Sequence[RegionRow], pictures: Path) -> list[FigureRecord]:
     """Return the example images of the regions found, where they are in the folder `pictures`."""
     home = pictures.resolve()
-    made: list[Anything] = []
+    made: list[FigureRecord] = []
     for row in distinct(rows)[:_MONTAGES]:
         paths = [(home / name).resolve() for name in row.example_ids]
         inside = [path if path.is_relative_to(home) and path.is_file() else None for path in paths]
         made.append(Montage(inside, key=slug("region", row.region), title=f"Region {row.region}"))
     return tell_apart(made)
+
+
+#: Pixels of a picture's side, and between two: 25 stand in a square of 4 inches.
+_SIDE, _GAP = 80, 4
+
+
+@dataclass(eq=False, repr=False)
+class Montage(Figure):
+    """Up to 25 pictures in a grid, such as the faces nearest to the centre of a cluster.
+
+    Parameters
+    ----------
+    pictures : sequence of path
+        None, or a file that can't be read, is left out.
+    members : sequence of Member, optional
+        Whose pictures they are, one for one; for the table.
+
+    Examples
+    --------
+    >>> Montage(["gone.png"]).caption
+    '0 pictures. 1 could not be read and are left out.'
+    """
+
+    pictures: Sequence[str | Path | None]
+    members: Sequence[Member] = ()
+
+    most = 25
+
+    def __post_init__(self) -> None:
+        require_matplotlib()  # which brings Pillow
+        from PIL import ImageOps
+
+        from faircal.embedding.pictures import read_picture
+
+        self.size, self.panel_size = (4.0, 4.2), (3.0, 3.2)
+        self._squares: list[NDArray[np.uint8]] = []
+        rows: list[tuple[str, str, float | None]] = []
+        missing = 0
+        for place, path in enumerate(self.pictures):
+            if len(rows) == self.most:
+                break
+            picture = None if path is None else read_picture(Path(path), least=_SIDE)
+            if picture is None:
+                missing += 1
+                continue
+            self._squares.append(np.asarray(ImageOps.fit(picture, (_SIDE, _SIDE))))
+            if self.members:
+                member = self.members[place]
+                rows.append((member.cluster, member.image_id, member.distance))
+            else:
+                rows.append(("", Path(path or "").name, None))
+        self.key = self.key or "montage"
+        self.title = self.title or (
+            f"Cluster {self.members[0].cluster}" if self.members else "Faces"
+        )
+        what = "faces of one cluster, nearest to its centre first" if self.members else "pictures"
+        more = f" {missing} could not be read and are left out." if missing else ""
+        self.caption = self.numbers = f"{len(rows)} {what}.{more}"
+        self.table = long_table(("cluster", "image_id", "distance"), rows)
+
+    def _draw(self, ax: Axes) -> None:
+        columns = int(np.ceil(np.sqrt(max(len(self._squares), 1))))
+        rows = -(-len(self._squares) // columns) or 1
+        pitch = _SIDE + _GAP
+        canvas = np.full((rows * pitch - _GAP, columns * pitch - _GAP, 3), 255, np.uint8)
+        for i, picture in enumerate(self._squares):
+            top, left = (i // columns) * pitch, (i % columns) * pitch
+            canvas[top : top + _SIDE, left : left + _SIDE] = picture
+        ax.imshow(canvas, interpolation="none")
+        ax.set_axis_off()

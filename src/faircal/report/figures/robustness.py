@@ -1,22 +1,21 @@
-"""How metrics depend on the number of clusters, and on how much labelled data there is."""
+"""How much depends on clusters, on how many there are, and on how much labelled data there is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
+import numpy as np
 
-from faircal.evaluation.benchmark.transfer import LabellingCurve, MovedRow, labelling_curves
+from faircal.evaluation.benchmark.transfer import MovedRow, labelling_curves
 from faircal.methods import METHODS
 from faircal.metrics import DEVIATIONS
-from faircal.metrics.results import ALL, GLOBAL, ResultKey
+from faircal.metrics.results import ALL, GLOBAL, ClusterRow, ResultKey
 from faircal.report.cells import TableValue
-from faircal.report.figures.base import Anything, Figure, FigureScope, long_table
-from faircal.report.figures.style import draw_means, percent_axis
+from faircal.report.figures.base import CAPTIONS, Figure, FigureRecord, FigureScope, long_table
+from faircal.report.figures.style import RULE, draw_line, label, marker_look, percent_axis
 from faircal.report.store import LabelledResults, Variant
 from faircal.report.wording import calibrator_title, method_title, metric_title, rounded
 
@@ -24,7 +23,135 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False)
+NO_GROUP = "no group known"
+
+
+class DrawnCluster(NamedTuple):
+    """A cluster: its images, how many of each group, the group with most, and its shift."""
+
+    name: str
+    images: float
+    of_group: dict[str, float]
+    shift: float
+
+    @property
+    def majority(self) -> str:
+        """The group with most images; none where no image has a group."""
+        most = max(self.of_group, key=self.of_group.__getitem__, default="")
+        return most if self.of_group.get(most) else NO_GROUP
+
+    @property
+    def share(self) -> float:
+        """The share of that group among the images with a group."""
+        total = sum(self.of_group.values())
+        return max(self.of_group.values()) / total if total else 0.0
+
+
+def read_clusters(
+    rows: Sequence[ClusterRow], method: str, feature: str, attribute: str, fold: str
+) -> list[DrawnCluster]:
+    """Return the clusters of one fit."""
+    numbers: dict[str, dict[tuple[str, str], float]] = {}
+    for row in rows:
+        if (row.method, row.feature, row.fold) == (method, feature, fold) and (
+            row.attribute in ("", attribute)
+        ):
+            numbers.setdefault(row.cluster, {})[row.group, row.quantity] = row.value
+    return [
+        DrawnCluster(
+            name,
+            values.get((ALL, "images"), 0.0),
+            {
+                group: value
+                for (group, quantity), value in values.items()
+                if quantity == "images" and group != ALL
+            },
+            values.get((ALL, "shift"), float("nan")),
+        )
+        for name, values in numbers.items()
+    ]
+
+
+@dataclass(eq=False, repr=False)
+class ClusterShift(Figure):
+    """By how much each cluster's threshold lies above that of all pairs, marked by its group.
+
+    Parameters
+    ----------
+    clusters : sequence of DrawnCluster
+        As `read_clusters` gives them.
+    method, fold : str
+        Which fit.
+
+    Examples
+    --------
+    >>> clusters = [DrawnCluster("0", 9, {"F": 9}, 0.1), DrawnCluster("1", 1, {"F": 1}, -0.1)]
+    >>> ClusterShift(clusters, "fsn").table["cluster"].to_pylist()
+    ['1', '0']
+    """
+
+    clusters: Sequence[DrawnCluster]
+    method: str
+    fold: str = ""
+
+    runs = ("benchmark", "reproduce")
+
+    @classmethod
+    def in_report(cls, scope: FigureScope) -> Sequence[FigureRecord]:
+        """Return the clusters of each method in the last fold."""
+        rows = [row for row in scope.store.clusters if row.feature == scope.feature]
+        figures: list[FigureRecord] = []
+        for method in dict.fromkeys(row.method for row in rows):
+            fold = rows[-1].fold
+            clusters = read_clusters(rows, method, scope.feature, scope.attribute, fold)
+            figure = cls(clusters, method, fold)
+            figures += scope.panels([figure], [""], f"{figure.key}-{method}", figure.title)
+        return figures
+
+    def __post_init__(self) -> None:
+        self.size, self.panel_size = (7.0, 3.6), (4.6, 3.0)
+        self.key = self.key or "cluster-shift"
+        title = f"Threshold shift of each cluster: {method_title(self.method)}"
+        self.title = self.title or title
+        shown = [cluster for cluster in self.clusters if cluster.shift == cluster.shift]
+        self.shown = sorted(shown, key=lambda cluster: cluster.shift)
+        unknown = len(self.clusters) - len(shown)
+        more = f" {unknown} without a known shift are not drawn." if unknown else ""
+        fold = f" Clusters of the run that left fold {self.fold} out." if self.fold else ""
+        self.caption = CAPTIONS["ClusterShift"].format(unknown=more, fold=fold)
+        groups = dict.fromkeys(group for cluster in self.clusters for group in cluster.of_group)
+        #: The shifts of the clusters of each group, by their place.
+        self.by_group = {
+            group: {i: c.shift for i, c in enumerate(self.shown, 1) if c.majority == group}
+            for group in [*groups, NO_GROUP]
+        }
+        said = (
+            f"{group} {np.median(list(shifts.values())):+.3f} ({len(shifts)} clusters)"
+            for group, shifts in self.by_group.items()
+            if shifts
+        )
+        self.numbers = f"Median shift of the clusters by their main group: {', '.join(said)}."
+        self.table = long_table(
+            ("cluster", "shift", "group", "share", "images"),
+            ((c.name, c.shift, c.majority, c.share, int(c.images)) for c in self.shown),
+        )
+
+    def _draw(self, ax: Axes) -> None:
+        ax.axhline(0, color=RULE, linewidth=0.9)
+        places = np.arange(1, len(self.shown) + 1)
+        ax.vlines(places, 0, [cluster.shift for cluster in self.shown], "#CCCCCC", linewidth=0.8)
+        for index, (group, shifts) in enumerate(self.by_group.items()):
+            if shifts:
+                look = marker_look(index)
+                if group == NO_GROUP:
+                    look = {"color": "#777777", "marker": "x"}
+                x, y = list(shifts), list(shifts.values())
+                ax.plot(x, y, linestyle="", label=label(group), **look)
+        ax.set(xlabel="clusters, by shift", ylabel="threshold shift (score)")
+        ax.set_xlim(0, len(self.shown) + 1)
+
+
+@dataclass(eq=False, repr=False)
 class Robustness(Figure):
     """A metric over the number of clusters K, with bars of one standard deviation over folds.
 
@@ -58,54 +185,47 @@ class Robustness(Figure):
     lines: Mapping[str, Sequence[Variant]]
     condition: str = ""
 
-    _key = "robustness"
+    runs = ("benchmark",)  # a reproduction has the paper's own
 
     @classmethod
-    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
-        """Give how methods, and calibrators of a method, do at each number of clusters."""
-        results = scope.store.results
-        if scope.store.kind == "reproduce":  # which has the paper's own
-            return
-        calibrator = next((v.calibrator for v in scope.variants if v.calibrator), "")
-        lines = by_method(results, [variant.method for variant in scope.variants], calibrator)
-        metrics = [("ks_mean", ""), ("ks_std", ""), ("auroc", "")]
-        metrics += [("fpr_aad", scope.point)] if scope.point else []
+    def in_report(cls, scope: FigureScope) -> Sequence[FigureRecord]:
+        """Return how methods, and calibrators of a method, do at each number of clusters."""
+        results, figures = scope.store.results, list[FigureRecord]()
         where = scope.feature, scope.attribute
-        if len({variant.clusters for variant in results.variants if variant.clusters}) > 1:
-            yield from scope.panels(
+        with_clusters = [variant for variant in results.variants if variant.clusters]
+        if len({variant.clusters for variant in with_clusters}) > 1:
+            calibrator = next((v.calibrator for v in scope.variants if v.calibrator), "")
+            lines = by_method(results, [variant.method for variant in scope.variants], calibrator)
+            metrics = [("ks_mean", ""), ("ks_std", ""), ("auroc", "")]
+            metrics += [("fpr_aad", scope.point)] if scope.point else []
+            figures += scope.panels(
                 [cls(results, *where, metric, lines, under) for metric, under in metrics],
                 [metric_title(*metric) for metric in metrics],
                 "robustness-methods",
                 "Results over the number of clusters",
                 columns=2,
             )
-        with_clusters = {variant.method for variant in results.variants if variant.clusters}
-        order = [*(name for name in METHODS if name in with_clusters), *sorted(with_clusters)]
-        maps = {method: by_calibrator(results, method) for method in dict.fromkeys(order)}
-        maps = {method: lines for method, lines in maps.items() if len(lines) > 1}
-        yield from scope.panels(
-            [cls(results, *where, "ks_mean", lines) for lines in maps.values()],
-            [method_title(method) for method in maps],
+        order = dict.fromkeys([*METHODS, *sorted(variant.method for variant in with_clusters)])
+        calibrators = {
+            method: {v.calibrator for v in with_clusters if v.method == method} for method in order
+        }
+        several = [method for method, names in calibrators.items() if len(names) > 1]
+        return figures + scope.panels(
+            [cls(results, *where, "ks_mean", by_calibrator(results, name)) for name in several],
+            [method_title(name) for name in several],
             "robustness-calibrators",
             "KS mean by calibrator and number of clusters",
             share_y=True,
         )
 
-    def _title(self) -> str:
-        return f"{metric_title(self.metric, self.condition)} over the number of clusters"
-
-    @cached_property
-    def clusters(self) -> list[int]:
-        """The numbers of clusters, ascending."""
+    def __post_init__(self) -> None:
         numbers = {variant.clusters for line in self.lines.values() for variant in line}
-        return sorted(int(k) for k in numbers if k)
-
-    @cached_property
-    def points(self) -> dict[str, dict[int, TableValue]]:
-        """The values of each line by number of clusters."""
+        #: The numbers of clusters, ascending.
+        self.clusters = sorted(int(k) for k in numbers if k)
         group = ALL if self.metric.split("_")[-1] in DEVIATIONS else GLOBAL
         where = (self.attribute, group, self.condition, self.metric)
-        points: dict[str, dict[int, TableValue]] = {}
+        #: The values of each line by number of clusters.
+        self.points: dict[str, dict[int, TableValue]] = {}
         for name, variants in self.lines.items():
             values: dict[int, TableValue] = {}
             for variant in variants:
@@ -114,28 +234,19 @@ class Robustness(Figure):
                     at = [int(variant.clusters)] if variant.clusters else self.clusters
                     values |= dict.fromkeys(at, value)
             if values:
-                points[name] = dict(sorted(values.items()))
-        return points
-
-    @cached_property
-    def table(self) -> pa.Table:
-        """Columns `line`, `clusters`, `value` (mean over folds) and `std`."""
-        return long_table(
-            ("line", "clusters", "value", "std"),
-            (
-                (name, k, value.mean, value.std)
-                for name, values in self.points.items()
-                for k, value in values.items()
-            ),
-        )
-
-    def _numbers(self) -> str:
-        lines_in_words = []
+                self.points[name] = dict(sorted(values.items()))
+        self.key = self.key or "robustness"
+        title = metric_title(self.metric, self.condition)
+        self.title = self.title or f"{title} over the number of clusters"
+        self.caption = CAPTIONS["Robustness"]
+        lines_in_words, rows = [], []
         for name, values in self.points.items():
             ends = dict.fromkeys((min(values), max(values)))
             listed = ", ".join(f"{rounded(values[k].mean)} at K = {k}" for k in ends)
             lines_in_words.append(f"{name} {listed}")
-        return "; ".join(lines_in_words) + "."
+            rows += [(name, k, value.mean, value.std) for k, value in values.items()]
+        self.numbers = "; ".join(lines_in_words) + "."
+        self.table = long_table(("line", "clusters", "value", "std"), rows)
 
     def _draw(self, ax: Axes) -> None:
         # Evenly spaced: people sweep K in steps that grow.
@@ -143,7 +254,7 @@ class Robustness(Figure):
         for index, (name, values) in enumerate(self.points.items()):
             means = [value.mean for value in values.values()]
             errors = [value.std for value in values.values()]
-            draw_means(ax, [place[k] for k in values], means, errors, index, name)
+            draw_line(ax, [place[k] for k in values], means, index, name, errors)
         ax.set_xticks(range(len(place)), [str(k) for k in place])
         if len(place) > 8:
             ax.tick_params(axis="x", rotation=45)
@@ -198,7 +309,7 @@ def by_method(
 _OF = ((("ks", GLOBAL), "all pairs"), (("ks_mean", ALL), "mean over groups"))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False, repr=False)
 class MovingCurves(Figure):
     """Calibration error (KS) of a method over the number of labelled pairs of new people.
 
@@ -224,58 +335,48 @@ class MovingCurves(Figure):
     attribute: str
     variant: Variant
 
-    _key, _about = "moving", "Calibration error by labelled pairs of the new population"
+    runs = ("benchmark",)
 
     @classmethod
-    def in_report(cls, scope: FigureScope) -> Iterator[Anything]:
-        """Give a panel for each method that moved to another population."""
-        where = scope.store.moved, scope.feature, scope.attribute
-        yield from scope.panels(
-            [cls(*where, variant) for variant in scope.variants],
-            [method_title(variant.method) for variant in scope.variants],
-            cls._key,
+    def in_report(cls, scope: FigureScope) -> Sequence[FigureRecord]:
+        """Return a panel for each method that moved to another population."""
+        moved = scope.store.moved
+        variants = scope.variants if moved else []
+        return scope.panels(
+            [cls(moved, scope.feature, scope.attribute, variant) for variant in variants],
+            [method_title(variant.method) for variant in variants],
+            "moving",
             "KS by labelled pairs of the new population",
         )
 
-    @cached_property
-    def lines(self) -> dict[str, LabellingCurve]:
-        """The curves by name: each strategy, of all pairs and as mean over groups."""
-        own = self.variant
-        place = (self.feature, own.method, own.calibrator, own.clusters, self.attribute)
-        rows = [row for row in self.rows if row[:5] == place]
-        return {
+    def __post_init__(self) -> None:
+        place = (self.feature, *self.variant, self.attribute)
+        own = [row for row in self.rows if row[:5] == place]
+        #: The curves by name: each strategy, of all pairs and as mean over groups.
+        self.lines = {
             f"{curve.strategy}, {of}": curve
             for (metric, group), of in _OF
-            for curve in labelling_curves(rows, metric, group)
+            for curve in labelling_curves(own, metric, group)
         }
-
-    @cached_property
-    def table(self) -> pa.Table:
-        """Columns `line`, `labels`, `people`, `value` (mean over folds) and `error` (standard)."""
-        return long_table(
-            ("line", "labels", "people", "value", "error"),
-            (
-                (name, labels, at.people, at.mean, at.error)
-                for name, curve in self.lines.items()
-                for labels, at in curve.points.items()
-            ),
-        )
-
-    def _numbers(self) -> str:
-        lines_in_words = []
+        self.key = self.key or "moving"
+        self.title = self.title or "Calibration error by labelled pairs of the new population"
+        self.caption = CAPTIONS["MovingCurves"]
+        lines_in_words, rows = [], []
         for name, curve in self.lines.items():
             ends = dict.fromkeys((min(curve.points), curve.most))
             listed = ", ".join(f"{rounded(curve.points[n].mean)} with {n}" for n in ends)
-            lines_in_words.append(
-                f"{name}: {listed} labelled pairs, about {curve.labels_needed} do as well"
-            )
-        return "; ".join(lines_in_words) + "."
+            needed = f"about {curve.labels_needed} do as well"
+            lines_in_words.append(f"{name}: {listed} labelled pairs, {needed}")
+            points = curve.points.items()
+            rows += [(name, n, at.people, at.mean, at.error) for n, at in points]
+        self.numbers = "; ".join(lines_in_words) + "."
+        self.table = long_table(("line", "labels", "people", "value", "error"), rows)
 
     def _draw(self, ax: Axes) -> None:
         for index, (name, curve) in enumerate(self.lines.items()):
             values = list(curve.points.values())
             means, errors = [at.mean for at in values], [at.error for at in values]
-            draw_means(ax, list(curve.points), means, errors, index, name)
+            draw_line(ax, list(curve.points), means, index, name, errors)
         steps = sorted({labels for curve in self.lines.values() for labels in curve.points})
         # Logarithmic, but with room for no label at all.
         least = min((labels for labels in steps if labels), default=1)

@@ -50,9 +50,8 @@ _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
 }
 _LOCK = threading.RLock()
-_LONGEST = 32  # of a name; titles have twice the room
-
-
+#: So many letters of a name, and of a title, are shown.
+_NAME_LENGTH, TITLE_LENGTH = 32, 64
 #: Look of the words in a figure's corner.
 CORNER: dict[str, Any] = {"fontsize": 6, "color": "#555555"}
 
@@ -86,15 +85,7 @@ def style(**more: Any) -> Iterator[None]:
         yield
 
 
-def new_canvas(width: float, height: float) -> Canvas:
-    """Return an empty figure of that many inches, apart from pyplot's."""
-    require_matplotlib()
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
-
-
-def text(words: str, longest: int = _LONGEST) -> str:
+def text(words: str, longest: int = _NAME_LENGTH) -> str:
     r"""Return a name as Matplotlib shows it: letter by letter, on one line, not too long.
 
     Examples
@@ -109,22 +100,10 @@ def text(words: str, longest: int = _LONGEST) -> str:
     return short.replace("$", r"\$")
 
 
-def heading(title: str) -> str:
-    """Return a title as Matplotlib shows it."""
-    return text(title, 2 * _LONGEST)
-
-
 def label(name: str) -> str:
     """Return a name for a legend; Matplotlib would leave out one that begins with an underscore."""
     shown = text(group_name(name))
     return "\u200a" + shown if shown.startswith("_") else shown
-
-
-def line_look(index: int, name: str = "") -> dict[str, Any]:
-    """Return colour and line style of the i-th line; all pairs are a thick black one."""
-    if name == GLOBAL:
-        return {"color": "black", "linestyle": "-", "linewidth": 2.2, "zorder": 1.9}
-    return {"color": COLOURS[index % len(COLOURS)], "linestyle": LINES[index % len(LINES)]}
 
 
 def marker_look(index: int) -> dict[str, Any]:
@@ -132,22 +111,25 @@ def marker_look(index: int) -> dict[str, Any]:
     return {"color": COLOURS[index % len(COLOURS)], "marker": MARKERS[index % len(MARKERS)]}
 
 
-def draw_line(ax: Axes, x: Any, y: Any, index: int, name: str) -> None:
-    """Draw one group's line, with few markers, each line's at its own places."""
-    look = line_look(index, name)
-    if name != GLOBAL:
-        # Fractions of the figure's diagonal: where lines run together, markers still alternate.
-        look |= {"marker": MARKERS[index % len(MARKERS)], "markevery": (0.02 + 0.018 * index, 0.17)}
-    ax.plot(x, y, label=label(name), **look)
-
-
-def draw_means(
-    ax: Axes, x: Sequence[float], means: Sequence[float], errors: Sequence[float], i: int, name: str
+def draw_line(
+    ax: Axes, x: Any, y: Any, index: int, name: str, errors: Sequence[float] | None = None
 ) -> None:
-    """Draw the i-th line with bars to either side, where the errors are not NaN."""
-    look = line_look(i) | {"marker": MARKERS[i % len(MARKERS)]}
-    bars = [0.0 if error != error else error for error in errors]
-    ax.errorbar(x, means, bars, label=label(name), elinewidth=0.8, **look)
+    """Draw the i-th line: all pairs as a thick black one, others with markers of their own.
+
+    With `errors` every point has a marker and, where they are not NaN, a bar to either side; else
+    there are few markers.
+    """
+    look = marker_look(index) | {"linestyle": LINES[index % len(LINES)]}
+    if errors is not None:
+        bars = [0.0 if error != error else error for error in errors]
+        ax.errorbar(x, y, bars, label=label(name), elinewidth=0.8, **look)
+        return
+    if name == GLOBAL:
+        look = {"color": "black", "linestyle": "-", "linewidth": 2.2, "zorder": 1.9}
+    else:
+        # Fractions of the figure's diagonal: where lines run together, markers still alternate.
+        look["markevery"] = (0.02 + 0.018 * index, 0.17)
+    ax.plot(x, y, label=label(name), **look)
 
 
 def percent_axis(axis: Axis) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from faircal.evaluation.compare import Comparison
-from faircal.report.figures.dots import Differences, difference_figures
+from faircal.evaluation.curves import Curves
+from faircal.metrics.results import Result
+from faircal.report.figures import Differences, FigureScope
+from faircal.report.store import LabelledResults, ResultsFolder
 
 
 def compared(metric, a, b, verdict="better", method="fsn"):
@@ -32,16 +37,31 @@ def test_table_holds_what_is_told():
     assert rows[0]["high"] - rows[0]["low"] == pytest.approx(2 * 0.01 * 2**0.5)
 
 
-def test_accuracy_and_errors_have_a_panel_each():
-    (figure,) = difference_figures(FOUND, "f", key="d", title="Difference to Baseline")
-    assert figure.key == "d"
+@pytest.fixture
+def reported():
+    """The figures in the report of a benchmark that found these differences."""
+
+    def figures(compared, feature="f"):
+        rows = [Result("d", feature, "baseline", attribute="sex", metric="ks", value=0.1)]
+        store = ResultsFolder(
+            Path(), LabelledResults(rows), {}, Curves([]), comparisons=list(compared)
+        )
+        return Differences.in_report(FigureScope(store, feature, "sex"))
+
+    return figures
+
+
+def test_accuracy_and_errors_have_a_panel_each(reported):
+    (figure,) = reported(FOUND)
+    assert figure.key == "differences"
+    assert figure.title == "Difference to Baseline"
     canvas = figure.plot()
     assert [ax.get_title() for ax in canvas.axes] == ["accuracy", "errors and deviations"]
     marks = [line for line in canvas.axes[0].lines if list(line.get_xdata()) == [FOUND[0].b - 0.9]]
     assert marks[0].get_markerfacecolor() != "white"
-    assert difference_figures(FOUND, "another feature") == []
+    assert reported(FOUND, "another feature") == []
 
 
-def test_nothing_told_is_nothing_drawn():
+def test_nothing_told_is_nothing_drawn(reported):
     untold = [each._replace(verdict="not known") for each in FOUND]
-    assert difference_figures(untold, "f") == []
+    assert reported(untold) == []
