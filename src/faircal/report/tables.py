@@ -237,7 +237,10 @@ def further_tables(store: ResultsFolder, attribute: str) -> list[Table]:
         if results.groups[attribute]:
             tables += [group_table(results, attribute, "fnr", point) for point in every]
             tables += [group_table(results, attribute, metric) for metric in _IN_BITS]
-        tables += [label_noise_table(store), region_table(store)]
+        if store.label_noise:
+            tables.append(label_noise_table(store))
+        if store.regions:
+            tables.append(region_table(store))
     if results.groups[attribute]:
         points = [point for point in every if not point.startswith("global_fnr")]
         tables.append(equality_table(results, attribute, "fnr"))
