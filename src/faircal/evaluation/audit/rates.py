@@ -15,7 +15,7 @@ from faircal.metrics import wilson
 from faircal.metrics.disparity import cells
 from faircal.metrics.intervals import LEVEL, as_reported
 from faircal.metrics.intervals.dependence import Dependence
-from faircal.metrics.intervals.dyadic import FEWEST, Dyads, Float64, IdentifiedPairs
+from faircal.metrics.intervals.dyadic import FEWEST, Dyads, IdentifiedPairs
 from faircal.metrics.intervals.sufficient_data import withheld_reason
 from faircal.metrics.measures import Rankings, at_threshold
 from faircal.metrics.results import ALL, Result
@@ -167,39 +167,26 @@ def imposter_matrix(pairs: ScoredPairs, audit: Audit) -> Iterator[MatrixRow]:
     ]
     for number, (i, j) in enumerate(zip(*np.triu_indices(n), strict=True)):
         rows = np.flatnonzero(cell == number)
-        if len(rows):
-            dyads = None
-            if identified is not None:
-                dyads = Dyads(identified.left, identified.right, rows)
-            names = groups.names[i], groups.names[j]
-            for condition, threshold in points:
-                front = audit.feature, audit.attribute, condition, *names
-                errors = int((score[rows] >= threshold).sum())
-                rate = errors / len(rows)
-                ends = (
-                    audit.interval("fpr", group=names[0], condition=condition)
-                    if i == j
-                    else _interval(errors, len(rows), score[rows], dyads)
-                )
-                effective = np.nan if dyads is None else dyads.effective_people
-                few = withheld_reason(
-                    Result(
-                        condition=condition,
-                        metric="fpr",
-                        value=rate,
-                        trials=len(rows),
-                        people=effective,
-                    )
-                )
-                yield MatrixRow(*front, len(rows), errors, rate, *ends, effective, few)
-
-
-def _interval(
-    errors: int, trials: int, scores: Float64, dyads: Dyads | None
-) -> tuple[float, float]:
-    if dyads is None:
-        low, high = wilson(errors, trials, LEVEL)
-        return float(low), float(high)
-    if dyads.people < FEWEST:
-        return np.nan, np.nan
-    return Dependence.of(scores, dyads).interval(errors / trials, LEVEL)
+        if not len(rows):
+            continue
+        dyads = dependence = None
+        if identified is not None:
+            dyads = Dyads(identified.left, identified.right, rows)
+            if i != j and dyads.people >= FEWEST:
+                dependence = Dependence.of(score[rows], dyads)
+        effective = np.nan if dyads is None else dyads.effective_people
+        of_cell = Result(metric="fpr", trials=len(rows), people=effective)
+        names = groups.names[i], groups.names[j]
+        for condition, threshold in points:
+            front = audit.feature, audit.attribute, condition, *names
+            errors = int((score[rows] >= threshold).sum())
+            rate = errors / len(rows)
+            low = high = np.nan
+            if i == j:
+                low, high = audit.interval("fpr", group=names[0], condition=condition)
+            elif dependence is not None:
+                low, high = dependence.interval(rate, LEVEL)
+            elif dyads is None:
+                low, high = (float(end) for end in wilson(errors, len(rows), LEVEL))
+            few = withheld_reason(of_cell._replace(condition=condition, value=rate))
+            yield MatrixRow(*front, len(rows), errors, rate, low, high, effective, few)
