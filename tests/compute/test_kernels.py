@@ -50,7 +50,11 @@ def test_numba_is_used_where_it_is_installed():
 class TestCosines:
     def cosines(self, kernel, vectors, left, right, norms=None):
         out = np.full(len(left), 7.0)
-        kernel.cosines(vectors, lengths(vectors) if norms is None else norms, left, right, out)
+        norms = lengths(vectors) if norms is None else norms
+        if vectors.dtype == np.float16:
+            kernel.half_cosines(vectors.view(np.uint16), norms, left, right, out)
+        else:
+            kernel.cosines(vectors, norms, left, right, out)
         return out
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float16])
@@ -109,6 +113,7 @@ class TestCosines:
     @pytest.mark.parametrize("dtype", [np.float32, np.float16])
     def test_vectors_in_any_order_to_the_last_digit(self, kernel, rng, dtype, monkeypatch):
         monkeypatch.setattr(kernels, "cosines", kernel.cosines)
+        monkeypatch.setattr(kernels, "half_cosines", kernel.half_cosines)
         wide = rng.normal(size=(80, 2 * 45)).astype(dtype)
         vectors = np.ascontiguousarray(wide[:, ::2])
         left, right = rng.integers(80, size=(2, 600))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from faircal import FSN, GST, Baseline, BetaCalibrator, FairCal, ParameterError, load_model
+from faircal.data import Memo
 from faircal.data.columns import Column
 from faircal.metrics import Ranking, find_threshold
 
@@ -75,7 +77,8 @@ class TestFSN:
         left, right = cluster_pairs(FairCal(n_clusters=4).fit(calibration), calibration)
         # All pairs of a cluster called genuine: no image is lost, so clusters stay what they are.
         genuine = calibration.genuine | (left == 0) | (right == 0)
-        kept = calibration._derive(pairs=replace(calibration.pairs, genuine=genuine))
+        kept = copy(calibration)
+        vars(kept).update(pairs=replace(calibration.pairs, genuine=genuine), memo=Memo({}))
         model = FSN(n_clusters=4, target_fpr=0.05).fit(kept)
         left, right = cluster_pairs(model, kept)
         without = np.array(

@@ -48,7 +48,7 @@ _BOUNDS = (
 
 
 @_compiled(void(_MATRIX, _VECTOR, _ROWS, _ROWS, _array(float64, 1, fixed=False)))
-def _cosines_of_singles(vectors, norms, left, right, out):  # type: ignore[no-untyped-def]
+def cosines(vectors, norms, left, right, out):  # type: ignore[no-untyped-def]
     for i in range(len(left)):
         a, b = vectors[left[i]], vectors[right[i]]
         dot = 0.0  # products of singles are exact in double: the sum has no error to speak of
@@ -69,21 +69,14 @@ def _half(context: Any, bits: Any) -> Any:  # noqa: ARG001
 
 
 @_compiled(void(_array(uint16, 2), _VECTOR, _ROWS, _ROWS, _array(float64, 1, fixed=False)))
-def _cosines_of_halves(vectors, norms, left, right, out):  # type: ignore[no-untyped-def]
+def half_cosines(bits, norms, left, right, out):  # type: ignore[no-untyped-def]
     for i in range(len(left)):
-        a, b = vectors[left[i]], vectors[right[i]]
+        a, b = bits[left[i]], bits[right[i]]
         dot = 0.0
         for j in range(len(a)):
             dot += float64(_half(a[j])) * float64(_half(b[j]))
         cosine = dot / (float64(norms[left[i]]) * float64(norms[right[i]]))
         out[i] = min(max(cosine, -1.0), 1.0)
-
-
-def cosines(vectors: Any, norms: Any, left: Any, right: Any, out: Any) -> None:
-    if vectors.dtype == np.float16:
-        _cosines_of_halves(vectors.view(np.uint16), norms, left, right, out)
-    else:
-        _cosines_of_singles(vectors, norms, left, right, out)
 
 
 @_compiled(void(_MATRIX, _array(float32, 1, fixed=False)))

@@ -68,6 +68,8 @@ class Engine:
         # The kernels want plain arrays: one that is memory-mapped is a kind of its own to them.
         array = vectors.view(np.ndarray)
         cosines = kernels.cosines if array.flags.c_contiguous else kernels.cosines_of_any
+        if array.flags.c_contiguous and array.dtype == np.float16:
+            cosines, array = kernels.half_cosines, array.view(np.uint16)
         for side in (left, right) if len(left) else ():
             check_rows(int(side.min()), int(side.max()), len(array))
 

@@ -27,7 +27,7 @@ class NumPyKernels:
     ) -> None:
         """Set ``out[i]`` to the cosine of rows ``left[i]`` and ``right[i]`` of `vectors` (n, d).
 
-        Vectors are float32 or float16 in C order; rows are not copied. Sums are in double, in
+        Vectors are float32 in C order; rows are not copied. Sums are in double, in
         which products of singles are exact: so whoever sums in another order, as an exported graph
         may, has the same cosine.
         """
@@ -37,6 +37,13 @@ class NumPyKernels:
             dot = np.einsum("ij,ij->i", a, b, dtype=np.float64)
             cosine = dot / (norms[i].astype(np.float64) * norms[j])
             np.clip(cosine, -1.0, 1.0, out=out[start : start + _GATHERED])
+
+    @staticmethod
+    def half_cosines(
+        bits: NDArray[np.uint16], norms: Float32, left: Rows, right: Rows, out: NDArray[np.float64]
+    ) -> None:
+        """Do what `cosines` does for float16 vectors, given their `bits`."""
+        NumPyKernels.cosines(bits.view(np.float16), norms, left, right, out)
 
     @staticmethod
     def lengths(vectors: Float32, out: Float32) -> None:
@@ -129,7 +136,8 @@ def _load() -> Any:
 
 
 _kernels = _load()
-cosines, lengths, tilts = _kernels.cosines, _kernels.lengths, _kernels.tilts
+cosines, half_cosines = _kernels.cosines, _kernels.half_cosines
+lengths, tilts = _kernels.lengths, _kernels.tilts
 settle, doubtful = _kernels.settle, _kernels.doubtful
 
 
@@ -145,4 +153,8 @@ def cosines_of_any(
         part = slice(start, start + _GATHERED)
         rows = np.concatenate([left[part], right[part]])
         i, j = np.arange(len(rows)).reshape(2, -1)
-        cosines(np.ascontiguousarray(vectors[rows]), norms[rows], i, j, out[part])
+        taken = np.ascontiguousarray(vectors[rows])
+        if taken.dtype == np.float16:
+            half_cosines(taken.view(np.uint16), norms[rows], i, j, out[part])
+        else:
+            cosines(taken, norms[rows], i, j, out[part])

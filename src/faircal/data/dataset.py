@@ -307,7 +307,9 @@ class Dataset:
             return self
         if feature not in self.features:
             raise no_such_feature(feature, self.features, self.where)
-        return self._derive(feature=feature, embeddings=self.features[feature].embeddings)
+        made, embeddings = copy.copy(self), self.features[feature].embeddings
+        vars(made).update(feature=feature, embeddings=embeddings, memo=Memo({}))
+        return made
 
     def subset(self, rows: NDArray[Any]) -> Dataset:
         """Return the dataset of the pairs `rows` (indices or a mask); vectors are shared."""
@@ -320,16 +322,13 @@ class Dataset:
         pairs = replace(self.pairs, **kept)
         features, similarity = {}, {}
         for name, feature in self.features.items():
-            ready, made = feature.scores, self.similarity[name].values
+            ready, scores = feature.scores, self.similarity[name].values
             ready = None if ready is None else ready[index]
-            made = None if made is None else made[index]
+            scores = None if scores is None else scores[index]
             features[name] = Feature(feature.embeddings, ready)
-            similarity[name] = Scores(made, feature.embeddings, pairs.left, pairs.right)
-        return self._derive(pairs=pairs, features=features, similarity=similarity)
-
-    def _derive(self, **changes: Any) -> Dataset:
+            similarity[name] = Scores(scores, feature.embeddings, pairs.left, pairs.right)
         made = copy.copy(self)
-        vars(made).update(changes, memo=Memo({}))
+        vars(made).update(pairs=pairs, features=features, similarity=similarity, memo=Memo({}))
         return made
 
     def split(self, test_fold: Any) -> tuple[Dataset, Dataset]:

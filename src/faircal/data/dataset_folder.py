@@ -134,15 +134,29 @@ def read_images(
     require_columns(table, ("image_id",), str(file))
     images = build_images(table, str(file))
     if about.get("attribute") is not None:  # which groups there are unless the user says so
-        names = tuple(str(about["attribute"]).split("+"))
-        for name in names:
+        crossed = tuple(str(about["attribute"]).split("+"))
+        for name in crossed:
             if name not in images.attributes:
                 hint = did_you_mean(name, images.attributes)
                 raise DataError(
                     f"{folder / 'dataset.json'}: attribute '{name}' is not in the images; {hint}"
                 )
-        images = replace(images, crossed=names)
-    matrices = _read_embeddings(folder, features, normalize, device)
+        images = replace(images, crossed=crossed)
+    single, several = folder / "embeddings.npy", folder / "embeddings"
+    files: dict[str, Path] = {}
+    if several.is_dir():
+        files = {path.stem: path for path in sorted(several.glob("*.npy"))}
+        # Where all names begin with a point, the first embedding is under way.
+        names = [path.name for path in several.iterdir()]
+        if not files and not (names and all(name.startswith(".") for name in names)):
+            raise DataError(f"{several}: expected one .npy file per network, found none; add them")
+    if files and single.exists():
+        raise DataError(f"{folder}: embeddings.npy and embeddings are both there; keep one of them")
+    files = files or ({DEFAULT_FEATURE: single} if single.exists() else {})
+    matrices = {
+        name: Embeddings.of(open_npy(files[name]), str(files[name]), normalize, device)
+        for name in (choose(files, features, str(folder), "embeddings") if files else ())
+    }
     check_counts(images, matrices.values(), file.name)
     fold = table["fold"] if "fold" in table.column_names else None
     return ImageFolder(images, matrices, fold, about)
@@ -196,28 +210,6 @@ def read_about(folder: Path) -> dict[str, Any]:
     if not isinstance(about, dict):
         raise DataError(f"{path}: expected an object with name, provenance, notes; correct it")
     return about
-
-
-def _read_embeddings(
-    folder: Path, features: Sequence[str] | None, normalize: bool, device: str
-) -> dict[str, Embeddings]:
-    """Return the embeddings of each feature; empty where the folder has none."""
-    single, several = folder / "embeddings.npy", folder / "embeddings"
-    files: dict[str, Path] = {}
-    if several.is_dir():
-        files = {path.stem: path for path in sorted(several.glob("*.npy"))}
-        # Where all names begin with a point, the first embedding is under way.
-        names = [path.name for path in several.iterdir()]
-        if not files and not (names and all(name.startswith(".") for name in names)):
-            raise DataError(f"{several}: expected one .npy file per network, found none; add them")
-    if files and single.exists():
-        raise DataError(f"{folder}: embeddings.npy and embeddings are both there; keep one of them")
-    files = files or ({DEFAULT_FEATURE: single} if single.exists() else {})
-    chosen = choose(files, features, str(folder), "embeddings") if files else []
-    return {
-        name: Embeddings.of(open_npy(files[name]), str(files[name]), normalize, device)
-        for name in chosen
-    }
 
 
 # ------------------------------------------------------------------ writing
