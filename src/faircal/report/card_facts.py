@@ -17,7 +17,7 @@ from faircal.calibrators.classes import ClassCalibrator
 from faircal.methods import Method
 from faircal.methods.classifier import FairCalClassifier
 from faircal.metrics.results import without_nan
-from faircal.model import DEFAULT_POINT, OperatingPoint, Population
+from faircal.model import DEFAULT_POINT, Population
 
 _NOT_FOR_PAIRS = (
     "Embeddings of another face network, or prepared in another way.",
@@ -53,7 +53,9 @@ def card_facts(
     ('Baseline', 0.5)
     """
     is_classifier = isinstance(model, FairCalClassifier)
-    provenance = model.about_.provenance
+    provenance, point = model.about_.provenance, model.about_.operating_point
+    kept, shown = ("data", "data_sha256", "feature", "settings", "versions"), point or DEFAULT_POINT
+    origin = {} if provenance is None else provenance.as_json()
     facts = {
         "model": _of_classifier(model) if is_classifier else _of_method(model),
         "intended_use": provenance.intended_use if provenance else "",
@@ -65,14 +67,16 @@ def card_facts(
             "simulated": bool(provenance and provenance.simulated),
             "scores": _of_scores(model.about_.population),
         },
-        "operating_point": None if is_classifier else _of_point(model.about_.operating_point),
+        "operating_point": None
+        if is_classifier
+        else {"in_file": point is not None, **shown.as_json(), "exceeded": list(shown.exceeded)},
         "limits": list(provenance.limits) if provenance else [],
         "out_of_scope": list(_NOT_FOR_ROWS if is_classifier else _NOT_FOR_PAIRS),
         "diagnostics": {
             "notes": [] if is_classifier else list(model.diagnostics_.notes),
             "figures": {} if is_classifier else dict(model.diagnostics_.figures),
         },
-        "provenance": None if provenance is None else _of_provenance(provenance.as_json()),
+        "provenance": {key: origin[key] for key in kept} if origin else None,
         "file": None if file is None else _of_file(Path(file)),
     }
     # By name, as a file has it: the card of a model is the same before it is saved and after.
@@ -135,11 +139,6 @@ def _shown(value: Any) -> Any:
     return value if known else str(value)
 
 
-def _of_point(point: OperatingPoint | None) -> dict[str, Any]:
-    shown = point or DEFAULT_POINT
-    return {"in_file": point is not None, **shown.as_json(), "exceeded": list(shown.exceeded)}
-
-
 def _of_scores(population: Population | None) -> dict[str, Any] | None:
     """Return what is told of the similarity of calibration pairs; None where nothing is."""
     if population is None or not len(population.genuine_counts):
@@ -151,11 +150,6 @@ def _of_scores(population: Population | None) -> dict[str, Any] | None:
         "clusters": len(population.centers),
         "dimension": int(population.centers.shape[1]),
     }
-
-
-def _of_provenance(provenance: dict[str, Any]) -> dict[str, Any]:
-    shown = ("data", "data_sha256", "feature", "settings", "versions")
-    return {key: provenance[key] for key in shown}
 
 
 def _of_file(path: Path) -> dict[str, Any]:

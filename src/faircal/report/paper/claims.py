@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -84,18 +85,6 @@ class ClaimSide:
         names = published.features(dataset)
         return cls([Match(name, FEATURES[name], name) for name in names], number, methods)
 
-    def contests(self, columns: Iterable[ColumnSpec]) -> Iterator[dict[str, float]]:
-        """Yield each cell's numbers by method, as printed and so turned that more is better."""
-        for column in columns:
-            sign = 1 if column.better == "higher" else -1
-            for feature in self.features:
-                numbers = {method: self.number(feature, method, column) for method in self.methods}
-                yield {
-                    method: sign * round(100 * number, 2)
-                    for method, number in numbers.items()
-                    if not np.isnan(number)
-                }
-
 
 @dataclass(frozen=True)
 class Contest:
@@ -106,23 +95,19 @@ class Contest:
     rivals: tuple[str, ...] = _RIVALS
     ties: bool = True
 
-    @property
-    def over_groups(self) -> bool:
-        """Whether it speaks of groups, so that theirs must be the same to compare."""
-        return any(column.group == ALL for column in self.columns)
-
     def count(self, side: ClaimSide) -> tuple[int, int]:
-        """Count the cells in which it is true, and those in which it can be said."""
-        verdicts = [self._holds(numbers) for numbers in side.contests(self.columns)]
-        known = [holds for holds in verdicts if holds is not None]
-        return sum(known), len(known)
-
-    def _holds(self, numbers: dict[str, float]) -> bool | None:
-        others = [numbers[rival] for rival in self.rivals if rival in numbers]
-        if FAIRCAL not in numbers or not others:
-            return None
-        ours, best = numbers[FAIRCAL], max(others)
-        return ours >= best if self.ties else ours > best
+        """Count the cells in which it is true, as printed, and those in which it can be said."""
+        won = of = 0
+        for column, feature in product(self.columns, side.features):
+            sign = 1 if column.better == "higher" else -1
+            numbers = {method: side.number(feature, method, column) for method in side.methods}
+            printed = {m: sign * round(100 * n, 2) for m, n in numbers.items() if not np.isnan(n)}
+            others = [printed[rival] for rival in self.rivals if rival in printed]
+            if FAIRCAL in printed and others:
+                ours, best = printed[FAIRCAL], max(others)
+                of += 1
+                won += ours > best or (self.ties and ours == best)
+        return won, of
 
 
 def _at(rates: Iterable[str], metric: str) -> tuple[ColumnSpec, ...]:
@@ -168,26 +153,20 @@ def claims(matched: Matched) -> list[Claim]:
     The best is the one that is best as printed, to two decimals, among the paper's methods but
     Oracle; so are those that print the same. Methods that were not run take part on neither side.
     """
-    ours = ClaimSide.ours(matched)
+    ours, everybody = ClaimSide.ours(matched), (*_RIVALS, FAIRCAL)
     run = [method for method in METHODS if matched.variant(method) is not None]
+    there = [method for method in everybody if method in run]
+    among = ""
+    if len(there) < len(everybody):
+        among = f"; among the {len(there)} of the paper's {len(everybody)} methods that were run"
     papers = None if matched.simulated else ClaimSide.papers(matched.dataset, run)
     counted = []
     for contest in CONTESTS:
-        comparable = papers is not None and (matched.same_groups or not contest.over_groups)
-        there = contest.count(papers) if papers is not None and comparable else (None, None)
-        text = contest.text + (_among(run) if contest.rivals == _RIVALS else "")
-        counted.append(Claim(text, *contest.count(ours), *_if_any(*there)))
+        # What speaks of groups can be compared where these are the paper's.
+        over_groups = any(column.group == ALL for column in contest.columns)
+        won = of = None
+        if papers is not None and (matched.same_groups or not over_groups):
+            won, of = contest.count(papers)
+        text = contest.text + (among if contest.rivals == _RIVALS else "")
+        counted.append(Claim(text, *contest.count(ours), won if of else None, of or None))
     return counted
-
-
-def _if_any(won: int | None, of: int | None) -> tuple[int | None, int | None]:
-    """Return published counts; none where the paper has no such numbers."""
-    return (won, of) if of else (None, None)
-
-
-def _among(run: Sequence[str]) -> str:
-    all_of_them = (*_RIVALS, FAIRCAL)
-    there = [method for method in all_of_them if method in run]
-    if len(there) == len(all_of_them):
-        return ""
-    return f"; among the {len(there)} of the paper's {len(all_of_them)} methods that were run"

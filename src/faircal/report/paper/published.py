@@ -225,12 +225,20 @@ class Matched:
         attribute = results.attributes[0]
         names, group_names = results.features, results.groups[attribute]
         if store.simulated:
-            title, matched, matched_groups = results.dataset, _same(names), _same(group_names)
+            title = results.dataset
+            matched, matched_groups = (
+                [Match(name, name, "") for name in several] for several in (names, group_names)
+            )
         else:
             title = DATASETS[dataset]
             matched = _match_features(names, dataset, store.run.get("published") or {})
             matched_groups = _match_groups(group_names, dataset)
-        variants = _in_order(store.main_variants.values(), dataset)
+        # In the paper's order of methods; other methods are before FairCal.
+        place = {method: float(i) for i, method in enumerate(METHODS)}
+        variants = sorted(
+            store.main_variants.values(),
+            key=lambda of: place.get(papers_method(dataset, of.method), place["faircal"] - 0.5),
+        )
         return cls(
             dataset, title, results, attribute, matched, matched_groups, variants, store.simulated
         )
@@ -279,15 +287,6 @@ class Matched:
 def papers_method(dataset: str, method: str) -> str:
     """Return the method of the paper's experiment on a dataset that a method of ours is; or ""."""
     return _PAPERS_METHOD.get(dataset, {}).get(method, method)
-
-
-def _in_order(variants: Iterable[Variant], dataset: str) -> list[Variant]:
-    """Sort variants in the paper's order of methods; other methods are before FairCal."""
-    place = {method: float(i) for i, method in enumerate(METHODS)}
-    between = place["faircal"] - 0.5
-    return sorted(
-        variants, key=lambda variant: place.get(papers_method(dataset, variant.method), between)
-    )
 
 
 def check_networks(networks: Mapping[str, str], features: Iterable[str]) -> None:
@@ -346,7 +345,3 @@ def _matches(
     ]
     place = {paper: i for i, paper in enumerate(order)}
     return sorted(matches, key=lambda match: place.get(match.paper, len(place)))
-
-
-def _same(names: list[str]) -> list[Match]:
-    return [Match(name, name, "") for name in names]
