@@ -91,6 +91,7 @@ class Assignment(click.ParamType[Any]):
 
     @staticmethod
     def _refuse(problem: str, param: click.Parameter | None, ctx: click.Context | None) -> NoReturn:
+        """Raise for one of several values: what was found says which."""
         raise click.BadParameter(problem, ctx, param_hint=None if param is None else param.opts[-1])
 
 

@@ -330,18 +330,9 @@ def _record(report: WrittenReport) -> dict[str, Any]:
     ]
     if store.kind == "classify":
         values = store.results.by_key.values()
-        names = [
-            "kind",
-            "dataset",
-            "rows",
-            "classes",
-            "notes",
-            "left_out",
-            "interval_kind",
-            "settings",
-        ]
+        names = ("kind", "dataset", "rows", "classes", "notes", "left_out")
         return {
-            **{name: run[name] for name in names if name in run},
+            **{name: run[name] for name in (*names, "interval_kind", "settings") if name in run},
             "audit": [row._asdict() for row in values if row.level == row.level],
             "differences": [row._asdict() for row in store.class_differences],
             "tables": tables,
