@@ -23,7 +23,7 @@ from benchmarks.timing import cores
 from faircal.data import open_stream
 from faircal.production.scoring import score_part
 from faircal.production.spark import open_pairs, score
-from faircal.production.spark.session import session
+from faircal.production.spark.session import SparkEngine
 
 IMAGES = 100_000
 
@@ -135,7 +135,7 @@ def _here(model: Any, folder: Path) -> float:
 
 
 def _spark() -> Any:
-    return session(f"local[{cores()}]", {"spark.driver.memory": "3g"})
+    return SparkEngine(f"local[{cores()}]", {"spark.driver.memory": "3g"}).session()
 
 
 def _away(frame: Any) -> None:

@@ -47,11 +47,11 @@ import json, sys
 from pathlib import Path
 import faircal
 from faircal.production.spark import audit, open_pairs, score, write
-from faircal.production.spark.session import session
+from faircal.production.spark.session import SparkEngine
 
 home = Path(sys.argv[1])
 model = faircal.load_model(home / "m.faircal")
-with session(sys.argv[2]) as spark:
+with SparkEngine(sys.argv[2]).session() as spark:
     pairs = open_pairs(spark, home / "faces")
     write(score(model, pairs), home / "scored.parquet")
     found = audit(pairs, model=model, attribute="ethnicity", threshold=0.5)

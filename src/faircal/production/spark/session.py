@@ -7,8 +7,8 @@ import re
 import shutil
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -50,48 +50,6 @@ def require() -> None:
         raise MissingExtraError(
             "Spark needs pyspark, which is not installed: pip install 'faircal[spark]'"
         )
-
-
-@contextmanager
-def session(master: str | None = None, settings: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """Start a Spark session for the block, and stop it after.
-
-    For commands; who has a session uses that.
-
-    Parameters
-    ----------
-    master : str, optional
-        Such as ``local[4]`` or ``spark://host:7077``; what Spark is configured for unless told,
-        all cores of this machine where it is not.
-    settings : mapping, optional
-        Of Spark, by name. They go before ours; ours go before those of ``spark-defaults.conf``.
-    """
-    require()
-    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
-        raise ParameterError(
-            "Spark needs Java 17 or later, and there is none; install it, or set JAVA_HOME"
-        )
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.appName("faircal")
-    if master is not None:
-        builder = builder.master(master)
-    for name, value in {**_OUR_SETTINGS, **(settings or {})}.items():
-        builder = builder.config(name, value)
-    try:
-        with _quiet():
-            spark = builder.getOrCreate()
-    except Exception as error:  # Spark's, Java's or py4j's, as it pleases
-        which = "Spark" if master is None else f"Spark at {master}"
-        raise ParameterError(
-            f"{which} does not start ({_why(error)}); check --master and --conf"
-        ) from error
-    try:
-        with errors_in_one_line():
-            yield spark
-    finally:
-        spark.stop()
 
 
 def _why(error: Exception) -> str:
@@ -184,9 +142,10 @@ class SparkEngine:
     Attributes
     ----------
     master : str, optional
-        Spark's master; Spark's own setting unless given, else all cores here.
+        Such as ``local[4]`` or ``spark://host:7077``; what Spark is configured for unless told,
+        all cores of this machine where it is not.
     settings : mapping
-        Settings of the session.
+        Of Spark, by name. They go before ours; ours go before those of ``spark-defaults.conf``.
     embeddings : str
         How workers get at vectors: "auto", "map" or "send".
 
@@ -211,11 +170,34 @@ class SparkEngine:
 
     @contextmanager
     def session(self, progress: Progress = silent) -> Iterator[Any]:
-        """Start Spark for the block."""
-        with ExitStack() as stack:
-            with step(progress, "starting Spark"):
-                spark = stack.enter_context(session(self.master, self.settings))
-            yield spark
+        """Start a Spark session for the block, and stop it after; who has one uses that."""
+        require()
+        if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+            raise ParameterError(
+                "Spark needs Java 17 or later, and there is none; install it, or set JAVA_HOME"
+            )
+        from pyspark.sql import SparkSession
+
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = SparkSession.builder.appName("faircal")
+        if self.master is not None:
+            builder = builder.master(self.master)
+        for name, value in {**_OUR_SETTINGS, **self.settings}.items():
+            builder = builder.config(name, value)
+        with step(progress, "starting Spark"):
+            try:
+                with _quiet():
+                    spark = builder.getOrCreate()
+            except Exception as error:  # Spark's, Java's or py4j's, as it pleases
+                which = "Spark" if self.master is None else f"Spark at {self.master}"
+                raise ParameterError(
+                    f"{which} does not start ({_why(error)}); check --master and --conf"
+                ) from error
+        try:
+            with errors_in_one_line():
+                yield spark
+        finally:
+            spark.stop()
 
     def open(
         self,
