@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from faircal import Baseline, BetaCalibrator, DataError, FairCal, ParameterError, load_model
+from faircal import (
+    FSN,
+    Baseline,
+    BetaCalibrator,
+    DataError,
+    FairCal,
+    ParameterError,
+    load_model,
+)
 from faircal.calibrators import CALIBRATORS, Samples
 
 
@@ -202,3 +211,12 @@ class TestMembers:
         left, right = (np.array(side) for side in zip(*pairs, strict=True))
         expected = [[i for i, pair in enumerate(pairs) if k in pair] for k in range(5)]
         assert members(left, right, 5) == expected
+
+
+@pytest.mark.parametrize("kind", [FairCal, FSN])
+def test_a_copy_in_another_process_says_the_same(kind, parts):
+    calibration, test = parts
+    model = kind(n_clusters=4).fit(calibration)
+    expected = model.predict_proba(test)
+    copied = pickle.loads(pickle.dumps(model))  # noqa: S301  (our own)
+    np.testing.assert_array_equal(copied.predict_proba(test), expected)

@@ -59,9 +59,9 @@ def scored(model, a, b, scores=GRID):
 
 def louder(model, factor):
     """Return a copy of the model in which pairs differ `factor` times as much."""
-    other = copy.copy(model)
-    other.effects_ = model.effects_ * factor
-    other.effects_[:, 0] = model.effects_[:, 0]
+    other, effects = copy.copy(model), model.effects_ * factor
+    effects[:, 0] = model.effects_[:, 0]
+    other._set_state({**model._get_state(), "effects": effects})
     return other
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
@@ -99,8 +99,6 @@ class SmoothFairCal(Method):
     needs = Needs(embeddings=True, folds=True)
     claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
 
-    _image_profiles: tuple[Float64, ImageValues] | None = field(default=None, init=False)
-
     calibrator: str | Calibrator = "beta"
     ridge: float | None = None
     n_components: int | None = None
@@ -150,6 +148,7 @@ class SmoothFairCal(Method):
             problem = TiltRegression(some, feature_map, pairs.calibrate(calibrator))
             self.calibrator_, self.feature_map_ = problem.calibrator, feature_map
             self.ridge_, self.effects_ = float(chosen.ridge), problem.fit(chosen.ridge)
+            self._profiles = Profiler.of(feature_map, self.effects_).of_images(self.space_)
             self._describe(chosen, problem)
         inputs.job.progress("fitting all pairs", 1, 1, "")
 
@@ -158,7 +157,7 @@ class SmoothFairCal(Method):
         figures["ridge"] = self.ridge_
         figures["pairs_in_regression"] = len(problem.pairs)
         figures["components"] = len(mixture)
-        self.association_ = self._association(problem.pairs)
+        self.association_ = problem.pairs.association(self.feature_map_, self.random_state)
         figures["association"] = self.association_
         figures["shared_directions"] = len(self.feature_map_.shares)
         figures["share_of_pairs_where_score_is_kept_out"] = problem.log_odds(self.effects_)[1]
@@ -178,14 +177,6 @@ class SmoothFairCal(Method):
                 f"({self.association_:.2f} nats), so no group of people shows; where those of "
                 "pairs in use are, calibrate on such: faircal pairs --imposters matched"
             )
-
-    def _association(self, pairs: LabelledPairs) -> float:
-        """Return what components tell of who is paired with whom, in nats a pair."""
-        if not len(self.feature_map_.mixture):
-            return 0.0
-        points = self.feature_map_.mixture_points(pairs.vectors)
-        imposters = pairs.imposters(self.random_state)
-        return float(self.feature_map_.mixture.association(points, *imposters).mean())
 
     def remarks(self, data: Dataset, output: Output) -> list[str]:
         """Say where strangers of pairs in use are alike more, or less, than those of the fit.
@@ -216,7 +207,9 @@ class SmoothFairCal(Method):
         return [remark]
 
     def _apply(self, inputs: Inputs) -> Output:
-        profiles, n = self._profiles(inputs), len(self.feature_map_.mixture)
+        # What pairs need of each image: its own shift and tilt, its memberships.
+        profiles = self._profiles.at(declared(inputs.embeddings, "embeddings"), inputs.images)
+        n = len(self.feature_map_.mixture)
         effects = np.ascontiguousarray(self.effects_[:, 1 : 1 + n])
         check_rows(int(inputs.images[0]), int(inputs.images[-1]), len(profiles))
         probability = np.empty(len(inputs))
@@ -234,18 +227,6 @@ class SmoothFairCal(Method):
 
         inputs.scores(tilt)
         return Output(probability, probability)
-
-    def _profiles(self, inputs: Inputs) -> Float64:
-        """Return what pairs need of each image: its own shift and tilt, its memberships."""
-        if self._image_profiles is None or self._image_profiles[0] is not self.effects_:
-            profiler = Profiler.of(self.feature_map_, self.effects_)
-            width = 2 + 2 * len(self.feature_map_.mixture)
-            self._image_profiles = (
-                self.effects_,
-                ImageValues(self.space_, profiler, np.float64, width),
-            )
-        embeddings = declared(inputs.embeddings, "embeddings")
-        return self._image_profiles[1].at(embeddings, inputs.images)
 
     def _get_state(self) -> dict[str, Any]:
         return {
@@ -272,6 +253,7 @@ class SmoothFairCal(Method):
                 f"effects: expected finite numbers of shape {expected}, "
                 f"found shape {self.effects_.shape}"
             )
+        self._profiles = Profiler.of(self.feature_map_, self.effects_).of_images(self.space_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,6 +274,10 @@ class Profiler:
         shift = -feature_map.mean @ linear
         shift[:2] += constant[:, 0]
         return cls(feature_map, linear, shift, np.ascontiguousarray(regions.T))
+
+    def of_images(self, space: Space) -> ImageValues:
+        """Return the profiles of images, each worked out once."""
+        return ImageValues(space, self, np.float64, 2 + 2 * len(self.feature_map.mixture))
 
     def __call__(self, vectors: NDArray[np.float32], _: Engine) -> Float64:
         """Return the profiles of vectors, shape (n, 2 + 2J)."""

@@ -91,6 +91,13 @@ class LabelledPairs:
         """Return `feature_map` with the mixture that the imposter pairs show."""
         return feature_map.with_mixture(self.vectors, *self.imposters(seed), n_components, seed)
 
+    def association(self, feature_map: FeatureMap, seed: int) -> float:
+        """Return what components tell of who is paired with whom, in nats a pair."""
+        if not len(feature_map.mixture):
+            return 0.0
+        points = feature_map.mixture_points(self.vectors)
+        return float(feature_map.mixture.association(points, *self.imposters(seed)).mean())
+
     def imposters(self, seed: int) -> tuple[Rows, Rows]:
         """Return the rows of both images of imposter pairs, of some at random where many."""
         rows = some_rows(np.flatnonzero(~self.genuine), _MIXED, seed)
@@ -211,11 +218,7 @@ class _HeldOutTrial:
     def association(self, n_components: int) -> float:
         """Fit a mixture; return what it tells of who is paired with whom, of people held out."""
         feature_map = self.fitted.with_mixture(self.feature_map, n_components, self.seed)
-        if not len(feature_map.mixture):
-            return 0.0
-        points = feature_map.mixture_points(self.held.vectors)
-        imposters = self.held.imposters(self.seed)
-        return float(feature_map.mixture.association(points, *imposters).mean())
+        return self.held.association(feature_map, self.seed)
 
     def prepare(self, n_components: int, calibrator: Calibrator) -> None:
         """Set up the regressions with so many components."""
