@@ -206,5 +206,6 @@ def _noise_factor(probability: Float64, identified: IdentifiedPairs) -> float:
     residuals = np.zeros(len(probability))
     residuals[dyads.rows] = (above - p) / len(imposters)
     counted = identified.spread(residuals).variance
-    expected = Dependence.of(imposters, dyads).variance(p)
+    effect = float(Dependence.of(imposters, dyads).design_effect(p))
+    expected = p * (1 - p) / len(imposters) * effect
     return float(np.sqrt(np.clip(expected / counted, 0.25, 4.0))) if counted > 0 else 1.0

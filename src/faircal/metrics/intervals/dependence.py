@@ -144,10 +144,6 @@ class Dependence(ThresholdRungs):
         couples = self.dyads.same_dyad * both + self.dyads.one_person * one
         return np.asarray(1 + couples / max(self.dyads.pairs, 1))
 
-    def variance(self, rate: float) -> float:
-        """Return the variance of a counted rate whose true value is `rate`."""
-        return rate * (1 - rate) / self.dyads.pairs * float(self.design_effect(rate))
-
     def interval(self, rate: float, level: float, *, wider: float = 1.0) -> tuple[float, float]:
         """Return the interval of a counted rate; people make its variance, or it is `wider`."""
         return rate_interval(

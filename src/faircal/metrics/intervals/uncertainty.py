@@ -131,7 +131,8 @@ class PairSet:
             residuals[rows] = (wrong - wrong.mean()) / len(rows)
             influence = self.identified.spread(residuals).influence
             dependence = self.dependence(metric)
-            variance, square = dependence.variance(rate), float((influence**2).sum())
+            variance = rate * (1 - rate) / len(rows) * float(dependence.design_effect(rate))
+            square = float((influence**2).sum())
             scale = np.sqrt(variance / square) if square > 0 else 0.0
             freedom = dependence.degrees_of_freedom(rate)
             self._spreads[key] = PeopleVariance(variance, freedom, influence * scale)
@@ -394,19 +395,15 @@ class Uncertainty:
         genuine, imposters = (
             pairs.score[pairs.identified.trials[kind].rows] for kind in ("fnr", "fpr")
         )
-        n, dependence = len(imposters), pairs.dependence("fpr")
-        z = float(stdtrit(dependence.degrees_of_freedom(rate), (1 + level) / 2))
-        away = z * np.sqrt(dependence.variance(rate))
-        counts = np.clip([np.floor((rate - away) * n), np.ceil((rate + away) * n)], 0, n - 1)
+        missed = pairs.rate_spread("fnr", at, 1 - value).influence
+        taken = pairs.rate_spread("fpr", at, rate)
+        n, (least, most) = len(imposters), taken.interval(rate, level)
+        counts = np.clip([np.floor(least * n), np.ceil(most * n)], 0, n - 1)
         thresholds = np.sort(imposters)[n - 1 - counts.astype(np.int64)]
         lower, upper = (float((genuine > threshold).mean()) for threshold in thresholds)
-        wrong, taken = (
-            pairs.rate_spread(kind, at, p).influence
-            for kind, p in (("fnr", 1 - value), ("fpr", rate))
-        )
-        size = float(np.sqrt((wrong**2).sum() * (taken**2).sum()))
+        size = float(np.sqrt((missed**2).sum() * (taken.influence**2).sum()))
         # More errors of either kind at the threshold mean a lower TPR at the rate.
-        correlation = float(wrong @ taken) / size if size > 0 else 0.0
+        correlation = float(missed @ taken.influence) / size if size > 0 else 0.0
         low, high = ends
         down = combined_reach(value - low, max(value - lower, 0.0), correlation)
         up = combined_reach(high - value, max(upper - value, 0.0), correlation)
