@@ -1,7 +1,6 @@
 """The rows of a classifier: class probabilities, labels, features, and who is in which group.
 
-A *row* is one input of a classifier. It has one group, not two sides as a pair of faces has. Rows
-lie in a table or an ``.npz`` rows.
+A *row* is one input of a classifier. It has one group, not two sides as a pair of faces has.
 """
 
 from __future__ import annotations
@@ -108,11 +107,7 @@ def load_classifier_rows(
     identity: str = IDENTITY,
     need_labels: bool = True,
 ) -> ClassifierRows:
-    r"""Read a classifier's rows: a table, or an ``.npz`` rows.
-
-    An ``.npz`` file holds the matrix ``probabilities`` or ``probs``, ``labels`` or ``label``, and
-    perhaps the matrix ``features`` and ``classes``, the names of the columns; its other 1-d arrays
-    are columns.
+    r"""Read a classifier's rows from a table, and matrices that lie beside it.
 
     Parameters
     ----------
@@ -123,7 +118,7 @@ def load_classifier_rows(
         What the columns of probabilities begin with; the class is what follows. Or an ``.npy``
         file with a column for each of the classes 0, 1, …
     features : str
-        What the feature columns begin with, their names separated by commas, or an ``.npy`` rows.
+        What the feature columns begin with, their names separated by commas, or an ``.npy`` file.
     identity : str
         The column of the person, patient or unit that a row comes from.
     need_labels : bool
