@@ -7,6 +7,7 @@ import pytest
 
 import faircal
 from faircal import DataError, ParameterError
+from faircal.compute.engine import CPU
 from faircal.evaluation.benchmark import (
     EXPERIMENTS,
     BenchmarkSettings,
@@ -162,7 +163,7 @@ class TestClusters:
     def test_images_are_counted_once_by_cluster_and_group(self, data, folder, models):
         model, cal, test = models["5"]
         used = np.union1d(cal.used_images(), test.used_images())
-        labels = model.clustering_.assign(data.embeddings.rows(used))
+        labels = CPU.assign(data.embeddings.rows(used), model.clustering_.centers)
         column = data.image_groups(BOTH)
         rows = [
             row
