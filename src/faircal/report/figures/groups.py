@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -72,8 +72,10 @@ class DotPlot(Figure):
         """Print a value in words."""
         return (rounded(value) if self.shares else f"{value:.3g}").replace("-", "−")
 
-    def _fit(self) -> None:
-        """Set the size: in each row there is room for every mark, one below the other."""
+    def _finish(self, said: Mapping[str, Sequence[str]]) -> None:
+        """Set the numbers in words, and the size: in a row the marks stand one below the other."""
+        listed = (f"{name}: {', '.join(values)}" for name, values in said.items() if values)
+        self.numbers = f"{'; '.join(listed)}."
         height = 1.3 + max(0.32, 0.1 * len(self.methods) + 0.12) * len(self.rows)
         self.size, self.panel_size = (7.0, height), (4.6, height)
 
@@ -157,26 +159,18 @@ class GroupRateDots(DotPlot):
         return figures
 
     def __post_init__(self) -> None:
-        results, title = self.results, metric_title(self.metric)
+        results, at = self.results, (self.condition, self.metric)
         if self.variants is None:  # labels tell variants of one method apart
             chosen = {results.label(variant): variant for variant in results.variants}
         else:
             chosen = {method_title(variant.method): variant for variant in self.variants}
         self.methods = list(chosen)
         self.rows = results.groups[self.attribute] if self.only is None else list(self.only)
-        values = {
-            (name, group): results.value(
-                ResultKey(
-                    *(self.feature, *variant, self.attribute), group, self.condition, self.metric
-                )
-            )
-            for name, variant in chosen.items()
-            for group in (*self.rows, GLOBAL)
-        }
         self.dots, bars = [], ""
-        for name in self.methods:
+        for name, variant in chosen.items():
             for group in self.rows:
-                value = values[name, group]
+                key = ResultKey(self.feature, *variant, self.attribute, group, *at)
+                value = results.value(key)
                 low, high = value.low, value.high
                 if not math.isnan(low):
                     bars = f" Bars are {rounded(LEVEL)} intervals."
@@ -186,36 +180,32 @@ class GroupRateDots(DotPlot):
                     self.dots.append(Dot(name, group, value.mean, low, high))
         if not bars and any(not math.isnan(dot.low) for dot in self.dots):
             bars = " Bars are one standard deviation over folds to either side."
-        self.shares = is_share(self.metric)
-        self._from_zero = self.shares and better_way(self.metric) != "higher"
-        self._x_label = f"{title}{' (%)' * self.shares}"
-        self._fit()
         wanted = Condition.of(self.condition).wanted(self.metric)
         if wanted is not None:
             self.mark = wanted
         elif len(chosen) == 1:
-            self.mark = values[self.methods[0], GLOBAL].mean
-        given = " at the given threshold" if self.metric == "fpr" and not self.condition else ""
+            (variant,) = chosen.values()
+            key = ResultKey(self.feature, *variant, self.attribute, GLOBAL, *at)
+            self.mark = results.value(key).mean
+        self.shares = is_share(self.metric)
+        self._from_zero = self.shares and better_way(self.metric) != "higher"
+        self._x_label = f"{metric_title(self.metric)}{' (%)' * self.shares}"
         self.key = self.key or "rates"
-        self.title = self.title or (
-            metric_title(self.metric, self.condition, by=" by group") + given
-        )
+        given = " at the given threshold" if self.metric == "fpr" and not self.condition else ""
+        about = metric_title(self.metric, self.condition, by=" by group")
+        self.title = self.title or f"{about}{given}"
         several = ", a mark per method." if len(chosen) > 1 else "."
-        self.caption = f"{metric_title(self.metric, self.condition)} of each group{several}{bars}"
-        if self.mark == self.mark:
-            self.caption += f" The dashed line is that of all pairs, {rounded(self.mark)}."
+        dashed = f" The dashed line is that of all pairs, {rounded(self.mark)}."
         missing = [group for group in self.rows if group not in {dot.group for dot in self.dots}]
-        self.caption += " Marks below each other mean equal treatment."
-        self.caption += left_out(missing, "not enough data")
-        said = {
-            name: [
-                f"{dot.group} {self._printed(dot.value)}" for dot in self.dots if dot.method == name
-            ]
-            for name in self.methods
-        }
-        self.numbers = (
-            "; ".join(f"{name}: {', '.join(of)}" for name, of in said.items() if of) + "."
+        self.caption = (
+            f"{metric_title(self.metric, self.condition)} of each group{several}{bars}"
+            f"{dashed * (self.mark == self.mark)} Marks below each other mean equal treatment."
+            f"{left_out(missing, 'not enough data')}"
         )
+        said: dict[str, list[str]] = {name: [] for name in self.methods}
+        for dot in self.dots:
+            said[dot.method].append(f"{dot.group} {self._printed(dot.value)}")
+        self._finish(said)
         self.table = long_table(Dot._fields[:5], (dot[:5] for dot in self.dots))
 
 
@@ -229,14 +219,13 @@ class DifferencePlot(DotPlot):
         self.dots = sorted(dots, key=lambda dot: self.rows.index(dot.group))
         self.shares = shares
         self._x_label = f"difference{' (percentage points)' * shares}"
-        self._fit()
         self.key = self.key or "differences"
-        said: dict[str, list[str]] = {}
+        said: dict[str, list[str]] = {name: [] for name in self.rows}
         for dot in self.dots:
             value, low, high = (self._printed(number) for number in dot[2:5])
             words = f"{dot.method} {value} ({low} to {high}), {dot.verdict}"
-            said.setdefault(dot.group, []).append(words)
-        self.numbers = "; ".join(f"{name}: {', '.join(of)}" for name, of in said.items()) + "."
+            said[dot.group].append(words)
+        self._finish(said)
         names = ("metric", "method", "difference", "low", "high", "verdict")
         self.table = long_table(names, ((dot.group, dot.method, *dot[2:]) for dot in self.dots))
 
