@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 from faircal._base.errors import DataError
 from faircal.compute import CPU, engine
 from faircal.compute import kmeans as lloyd
-from faircal.compute.engine import Nearest, follow
+from faircal.compute.engine import Nearest
 
 MODULE = sys.modules["faircal.compute.engine"]  # whose name in the package is the function's
 
@@ -36,8 +35,8 @@ def cosine64(vectors, left, right):
     return (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
 
 
-def cosines(vectors, left, right, then=None):
-    return CPU.cosines(vectors, lengths(vectors), left, right, then)
+def cosines(vectors, left, right):
+    return CPU.cosines(vectors, lengths(vectors), left, right)
 
 
 def test_the_processor_by_its_name():
@@ -117,56 +116,6 @@ class TestCosines:
         with ThreadPoolExecutor(4) as callers:
             found = list(callers.map(lambda i: cosines(vectors, lefts[i], rights[i]), range(6)))
         np.testing.assert_array_equal(found, expected)
-
-
-class TestThen:
-    def test_is_given_each_block_once_with_its_scores(self, rng, use_threads, blocks_of_100):
-        use_threads(2)
-        vectors = rng.normal(size=(50, 6)).astype(np.float32)
-        left, right = rng.integers(50, size=(2, 730))
-        lock, seen, doubled = threading.Lock(), [], np.full(730, np.nan)
-
-        def then(block, scores):
-            with lock:
-                seen.append((block.start, block.stop))
-            doubled[block] = 2 * scores
-
-        found = cosines(vectors, left, right, then)
-        assert sorted(seen) == [(at, min(at + 100, 730)) for at in range(0, 730, 100)]
-        np.testing.assert_array_equal(found, cosines(vectors, left, right))
-        np.testing.assert_array_equal(doubled, 2 * found)
-
-    def test_its_errors_come_out(self, rng, use_threads, blocks_of_100):
-        use_threads(2)
-
-        def then(block, scores):
-            raise KeyError(block.start)
-
-        here = np.arange(500) % 7
-        with pytest.raises(KeyError, match="0"):
-            cosines(np.ones((7, 2), np.float32), here, here, then)
-
-    def test_may_ask_for_more(self, rng, use_threads, blocks_of_100):
-        # What follows may itself go in blocks: in this thread, or all would wait for each other.
-        use_threads(2)
-        vectors = rng.normal(size=(50, 6)).astype(np.float32)
-        left, right = rng.integers(50, size=(2, 900))
-        again = np.empty(900)
-
-        def then(block, scores):
-            again[block] = cosines(vectors, np.tile(right[block], 3), np.tile(left[block], 3))[:100]
-
-        np.testing.assert_array_equal(cosines(vectors, left, right, then), again)
-
-    def test_follow(self, use_threads, blocks_of_100):
-        use_threads(2)
-        scores, taken = np.arange(250.0), np.zeros(250)
-
-        def then(block, part):
-            taken[block] += part + 1
-
-        follow(scores, then)
-        np.testing.assert_array_equal(taken, scores + 1)
 
 
 def test_kmeans_and_assignment_are_those_of_the_processor(rng):

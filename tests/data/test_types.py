@@ -144,18 +144,6 @@ def test_lengths_are_there_before_rows_are_taken_in_blocks(monkeypatch):
     assert made.rows(np.arange(5)).shape == (5, 7)
 
 
-def test_what_follows_a_cosine():
-    made, taken = Embeddings.of(VECTORS, "here"), np.full(60, np.nan)
-    left, right = np.random.default_rng(5).integers(40, size=(2, 60))
-
-    def then(block, scores):
-        taken[block] = scores
-
-    found = made.cosine(left, right, then)
-    np.testing.assert_array_equal(taken, found)
-    np.testing.assert_array_equal(found, made.cosine(left, right))
-
-
 def test_the_processor_unless_told():
     assert Embeddings.of(VECTORS, "here").device == "cpu"
     assert Embeddings.of(VECTORS, "here").engine is CPU
@@ -205,20 +193,6 @@ def test_features_work_cosines_out_once_and_keep_them_apart_from_given_scores():
     np.testing.assert_array_equal(part.scores, data.scores[rows])
     np.testing.assert_array_equal(part.select("ready").scores, given_scores[rows])
     np.testing.assert_array_equal(part.features["ready"].scores, given_scores[rows])
-
-
-def test_what_follows_scores_known_or_not():
-    pairs = Pairs(np.arange(5), np.arange(5) + 5, None)
-    both = {"net": Feature(Embeddings.of(VECTORS, "")), "ready": Feature(None, np.arange(5.0))}
-    data, taken = dataset(both, pairs), np.zeros(5)
-
-    def then(block, scores):
-        taken[block] += scores
-
-    for name in ("net", "net", "ready"):  # worked out, known by then, known from the beginning
-        taken[:] = 0
-        found = data.similarity[name](then)
-        np.testing.assert_array_equal(taken, found)
 
 
 def test_feature_with_nothing():

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from faircal.compute.engine import CPU, Engine, Then, follow
+from faircal.compute.engine import CPU, Engine
 from faircal.compute.kmeans import Clustering
 
-__all__ = ["CPU", "Clustering", "Engine", "Then", "engine", "follow"]
+__all__ = ["CPU", "Clustering", "Engine", "engine"]
 
 
 @cache

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, MissingExtraError, ParameterError
 from faircal._base.registry import device_kind, short
-from faircal.compute.engine import Engine, Then, check_rows, follow
+from faircal.compute.engine import Engine, check_rows
 from faircal.compute.kmeans import Clustering
 from faircal.compute.logistic import Sums
 from faircal.compute.threads import each
@@ -130,7 +130,6 @@ class TorchEngine(Engine):
         norms: Float32,
         left: NDArray[np.integer],
         right: NDArray[np.integer],
-        then: Then | None = None,
     ) -> Float64:
         """Return the cosines of rows of `vectors`, which stay on the device: see `pair_dots`."""
         out = np.empty(len(left), dtype=np.float64)
@@ -138,8 +137,6 @@ class TorchEngine(Engine):
         for part, dots, rows in self._dots(vectors, left, right):
             cosines = dots / lengths[rows].double().prod(0)
             out[part] = cosines.clamp_(-1, 1).cpu().numpy()
-        if then is not None:
-            follow(out, then)
         return out
 
     def _dots(

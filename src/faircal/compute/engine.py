@@ -5,7 +5,6 @@ How K-means is done: docs/decisions/0004-kmeans.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,16 +25,8 @@ Float64 = NDArray[np.float64]
 
 Rows = NDArray[np.intp]
 
-#: Takes a block of pairs and their scores, while these are in the cache.
-Then = Callable[[slice, Float64], None]
-
 #: Pairs a block of cosines; vectors a block that `Nearest` looks at.
 _BLOCK, NEAREST_BLOCK = 16384, 1024
-
-
-def follow(scores: Float64, then: Then) -> None:
-    """Call `then` with each block of `scores`, in several threads."""
-    each(lambda block: then(block, scores[block]), len(scores), _BLOCK)
 
 
 class Engine:
@@ -50,7 +41,6 @@ class Engine:
         norms: Float32,
         left: Rows,
         right: Rows,
-        then: Then | None = None,
     ) -> Float64:
         """Return the cosines of rows `left` and `right` of `vectors`, clipped to [−1, 1], (m,).
 
@@ -61,8 +51,6 @@ class Engine:
             The lengths of its rows.
         left, right : ndarray of shape (m,), integer
             From 0 to n − 1.
-        then : callable, optional
-            Called, in several threads, with each block of pairs and their cosines.
         """
         out = np.empty(len(left))
         # The kernels want plain arrays: one that is memory-mapped is a kind of its own to them.
@@ -76,8 +64,6 @@ class Engine:
         def work(block: slice) -> None:
             i, j = (np.ascontiguousarray(side[block], dtype=np.intp) for side in (left, right))
             cosines(array, norms, i, j, out[block])
-            if then is not None:
-                then(block, out[block])
 
         each(work, len(left), _BLOCK)
         return out

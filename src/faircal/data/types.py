@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal._base.registry import did_you_mean
-from faircal.compute import Engine, Then, engine, follow, kernels
+from faircal.compute import Engine, engine, kernels
 from faircal.compute.threads import each
 from faircal.data.columns import UNKNOWN, Column
 
@@ -117,14 +117,9 @@ class Embeddings:
         each(work, len(rows), _BLOCK)
         return taken
 
-    def cosine(
-        self, left: NDArray[np.intp], right: NDArray[np.intp], then: Then | None = None
-    ) -> NDArray[np.float64]:
-        """Return the cosine similarity of rows `left` and `right`, clipped to [−1, 1].
-
-        `then` is called with each block of pairs and their cosines while these are in the cache.
-        """
-        return engine(self.device).cosines(self.vectors, self.norms, left, right, then)
+    def cosine(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the cosine similarity of rows `left` and `right`, clipped to [−1, 1]."""
+        return engine(self.device).cosines(self.vectors, self.norms, left, right)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,18 +197,12 @@ class Scores:
     left: NDArray[np.intp] | None = None
     right: NDArray[np.intp] | None = None
 
-    def __call__(self, then: Then | None = None) -> NDArray[np.float64]:
-        """Return the score of each pair, shape (n_pairs,).
-
-        `then` is called, in several threads, with each block of pairs and their scores.
-        """
-        if self.values is not None:
-            if then is not None:
-                follow(self.values, then)
-        elif self.embeddings is None or self.left is None or self.right is None:
-            raise DataError("there are neither embeddings nor scores; supply one")
-        else:
-            self.values = self.embeddings.cosine(self.left, self.right, then)
+    def __call__(self) -> NDArray[np.float64]:
+        """Return the score of each pair, shape (n_pairs,)."""
+        if self.values is None:
+            if self.embeddings is None or self.left is None or self.right is None:
+                raise DataError("there are neither embeddings nor scores; supply one")
+            self.values = self.embeddings.cosine(self.left, self.right)
         return self.values
 
 

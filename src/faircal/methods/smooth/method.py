@@ -33,8 +33,8 @@ from faircal.methods.smooth.regression import (
 _MOST = 200_000
 #: Nats by which imposters may be more or less alike in use than in the fit, and half of the fit's.
 _ALIKE = 0.1
-#: Images whose profiles are worked out at a time.
-_IMAGES = 512
+#: Images whose profiles are worked out at a time; pairs that are scored at a time.
+_IMAGES, _PAIRS = 512, 16384
 
 
 @dataclass(eq=False, repr=False)
@@ -212,20 +212,20 @@ class SmoothFairCal(Method):
         n = len(self.feature_map_.mixture)
         effects = np.ascontiguousarray(self.effects_[:, 1 : 1 + n])
         check_rows(int(inputs.images[0]), int(inputs.images[-1]), len(profiles))
-        probability = np.empty(len(inputs))
+        score, probability = inputs.score, np.empty(len(inputs))
 
-        def tilt(block: slice, score: Float64) -> None:
+        def tilt(block: slice) -> None:
             sides = (np.ascontiguousarray(side[block]) for side in (inputs.left, inputs.right))
-            shift, slope = np.empty(len(score)), np.empty(len(score))
+            shift, slope = np.empty(len(score[block])), np.empty(len(score[block]))
             kernels.tilts(profiles, effects, *sides, shift, slope)
             # P = sigmoid(φ · u + max(φ · v, 0) T(s))
-            # In place, block by block, while a block's scores are in the cache.
+            # In place, in blocks that stay in the cache.
             np.maximum(slope, 0.0, out=slope)
-            slope *= self.calibrator_.log_odds(score)
+            slope *= self.calibrator_.log_odds(score[block])
             shift += slope
             probability[block] = sigmoid(shift)
 
-        inputs.scores(tilt)
+        each(tilt, len(inputs), _PAIRS)
         return Output(probability, probability)
 
     def _get_state(self) -> dict[str, Any]:
