@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from importlib.metadata import PackageNotFoundError, version
 
 import pytest
 
@@ -15,7 +14,6 @@ from faircal.metrics.results import (
     Results,
     read_results,
     read_run,
-    versions,
     write_results,
     write_run,
 )
@@ -107,31 +105,6 @@ def test_a_folder_in_place_of_the_file(tmp_path):
     (tmp_path / "results.csv").mkdir()
     with pytest.raises(faircal.DataError, match="cannot be read"):
         read_results(tmp_path)
-
-
-class TestVersions:
-    def test_of_all_that_results_depend_on(self):
-        found = versions()
-        assert found["faircal"] == faircal.__version__
-        for name in ("numpy", "scipy", "scikit-learn", "pyarrow"):
-            assert found[name] == version(name)
-
-    def test_of_an_extra_where_it_is_installed(self):
-        try:
-            expected = version("torch")
-        except PackageNotFoundError:
-            pytest.skip("torch is not installed")
-        assert versions()["torch"] == expected
-
-    def test_an_extra_that_is_not_installed_is_not_named(self, monkeypatch):
-        def without_torch(name):
-            if name == "torch":
-                raise PackageNotFoundError(name)
-            return version(name)
-
-        expected = {key: value for key, value in versions().items() if key != "torch"}
-        monkeypatch.setattr("faircal.metrics.results.version", without_torch)
-        assert versions() == expected
 
 
 def test_the_record_is_plain_json(tmp_path):

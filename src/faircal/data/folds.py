@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from faircal.data.columns import UNKNOWN
-from faircal.data.types import Images, Pairs
+from faircal.data.types import Images, Pairs, connected, people_of
 
 N_FOLDS = 5
 
@@ -47,7 +45,7 @@ def deal_pairs(
     """
     left, right = people[left], people[right]
     n_people = int(people.max()) + 1
-    sets = _components(left, right, n_people)
+    sets = connected(left, right, n_people)
     size = np.bincount(sets[left], minlength=int(sets.max()) + 1)  # in pairs
     # A fold may be at most a third larger than its share; what is larger goes person by person.
     kept_together = size <= 4 / 3 * len(left) / n_folds
@@ -58,22 +56,6 @@ def deal_pairs(
     fold_of_person = _spread(weight, n_folds, seed)[unit]
     fold = np.where(fold_of_person[left] == fold_of_person[right], fold_of_person[left], UNKNOWN)
     return fold.astype(np.int64)
-
-
-def people_of(pairs: Pairs, images: Images) -> tuple[NDArray[np.int64], str]:
-    """Return a person's number for each image, and where it comes from."""
-    identity = images.identity
-    if identity is not None and len(identity.names):
-        return identity.apart, "identities"  # an image of an unknown person: one of its own
-    if pairs.genuine is None:
-        return np.arange(len(images)), "images (no identities, no labels)"
-    same = _components(pairs.left[pairs.genuine], pairs.right[pairs.genuine], len(images))
-    return same, "genuine pairs (no identities)"
-
-
-def _components(left: NDArray[np.integer], right: NDArray[np.integer], n: int) -> NDArray[np.int64]:
-    graph = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(n, n))
-    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
 def _spread(weight: NDArray[np.integer], n_folds: int, seed: int) -> NDArray[np.int64]:

@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from faircal._base.errors import DataError
 from faircal._base.registry import did_you_mean
@@ -310,3 +312,20 @@ class Fault:
     def __str__(self) -> str:
         cases = f": {self.count} (for example {self.example})" if self.example else ""
         return f"{self.what}{cases}; {self.remedy}"
+
+
+def people_of(pairs: Pairs, images: Images) -> tuple[NDArray[np.int64], str]:
+    """Return a person's number for each image, and where it comes from."""
+    identity = images.identity
+    if identity is not None and len(identity.names):
+        return identity.apart, "identities"  # an image of an unknown person: one of its own
+    if pairs.genuine is None:
+        return np.arange(len(images)), "images (no identities, no labels)"
+    same = connected(pairs.left[pairs.genuine], pairs.right[pairs.genuine], len(images))
+    return same, "genuine pairs (no identities)"
+
+
+def connected(left: NDArray[np.integer], right: NDArray[np.integer], n: int) -> NDArray[np.int64]:
+    """Return for each of `n` things the number of the set that its pairs connect it with."""
+    graph = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(n, n))
+    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)

@@ -21,8 +21,7 @@ from faircal._base.registry import check_whole, did_you_mean
 from faircal.calibrators import make_calibrator
 from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.data import Dataset, Embeddings, Groups, Memo, PairParts, PairStream
-from faircal.data.folds import people_of
-from faircal.data.types import Scores
+from faircal.data.types import Scores, people_of
 from faircal.methods.inputs import Inputs, PeopleFolds, check_classes
 from faircal.methods.streaming import CountedFitting
 from faircal.metrics import ThresholdRule

@@ -10,11 +10,8 @@ import csv
 import io
 import json
 import math
-import platform
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
@@ -26,7 +23,6 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import atomic_path, existing, write_text
 from faircal._base.registry import did_you_mean
-from faircal._version import __version__
 
 RESULTS, RUN, REPORT = "results.csv", "run.json", "report.html"
 CLUSTERS, MEMBERS, AUDIT = "clusters.csv", "members.csv", "audit.json"
@@ -289,16 +285,6 @@ def write_results(folder: Path, rows: Iterable[Result]) -> None:
     """Write ``results.csv``; what does not apply is empty behind the value."""
     lines = ([*row[:12], *("" if x != x else x for x in row[12:])] for row in rows)
     write_text(folder / RESULTS, csv_text(Result._fields, lines))
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that results depend on."""
-    packages = ("numpy", "scipy", "scikit-learn", "pyarrow", "torch", "matplotlib")
-    found = {"faircal": __version__, "python": platform.python_version()}
-    for name in packages:
-        with suppress(PackageNotFoundError):  # an extra
-            found[name] = version(name)
-    return found
 
 
 def write_run(folder: Path, run: dict[str, Any]) -> None:

@@ -17,8 +17,7 @@ from faircal.data.summary import MOST_COUNTED, AttributeCounts, DataSummary
 from faircal.methods import Method
 from faircal.methods.classifier import FairCalClassifier
 from faircal.metrics.intervals.sufficient_data import FEWEST_PEOPLE
-from faircal.metrics.results import versions
-from faircal.model import About, Provenance
+from faircal.model import About, Provenance, versions
 
 #: People of calibration, and images of a group whose people nobody knows, that are no longer few.
 _FEW_PEOPLE, _FEW_IMAGES = 100, 100

@@ -27,13 +27,13 @@ from faircal.metrics.results import (
     MEMBERS,
     REPLICATES,
     Replicated,
-    versions,
     write_parquet,
     write_replicates,
     write_results,
     write_rows,
     write_run,
 )
+from faircal.model import versions
 from faircal.report.writing import WrittenReport, make_report
 
 if TYPE_CHECKING:

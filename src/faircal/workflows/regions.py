@@ -23,7 +23,8 @@ from faircal.evaluation.audit.regions import (
     find_regions,
 )
 from faircal.methods import load_method
-from faircal.metrics.results import versions, without_nan, write_rows
+from faircal.metrics.results import without_nan, write_rows
+from faircal.model import versions
 from faircal.report.figures import Drawing
 from faircal.report.figures.regions import region_figures, region_montages
 

@@ -10,7 +10,7 @@ import pytest
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset
-from faircal.data.folds import people_of
+from faircal.data.types import people_of
 from faircal.evaluation.audit import region_search, regions
 from faircal.evaluation.audit.region_search import (
     HalfOfPeople,

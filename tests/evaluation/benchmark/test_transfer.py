@@ -11,7 +11,7 @@ import pytest
 
 import faircal
 from faircal._base.errors import DataError, ParameterError
-from faircal.data.folds import people_of
+from faircal.data.types import people_of
 from faircal.evaluation.benchmark import BenchmarkSettings, move, run_benchmark
 from faircal.evaluation.benchmark.cell import rankings_of
 from faircal.evaluation.benchmark.populations import (

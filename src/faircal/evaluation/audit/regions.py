@@ -18,8 +18,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal.data import Dataset
 from faircal.data.columns import UNKNOWN
-from faircal.data.folds import people_of
-from faircal.data.types import Embeddings
+from faircal.data.types import Embeddings, people_of
 from faircal.evaluation.audit.pairs import check_points
 from faircal.evaluation.audit.region_search import (
     PEOPLE_EACH,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.data import Dataset
-from faircal.data.folds import people_of
+from faircal.data.types import people_of
 from faircal.methods import Method
 
 

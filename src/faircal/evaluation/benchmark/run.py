@@ -55,13 +55,13 @@ from faircal.metrics.results import (
     Member,
     Result,
     read_parquet,
-    versions,
     write_parquet,
     write_replicates,
     write_results,
     write_rows,
     write_run,
 )
+from faircal.model import versions
 
 #: Seconds between two looks at what the workers have finished.
 _REFRESH = 0.5

@@ -35,13 +35,13 @@ from faircal.metrics.results import (
     as_table,
     find_result,
     read_rows,
-    versions,
     without_nan,
     write_parquet,
     write_results,
     write_rows,
     write_run,
 )
+from faircal.model import versions
 
 DIFFERENCES = "differences.csv"
 KIND = "classify"

@@ -21,8 +21,7 @@ from scipy.sparse import csr_array
 from faircal._base.errors import NotFittedError
 from faircal.compute import CPU, Engine
 from faircal.data import Dataset, Embeddings, Groups, PairParts, PairStream
-from faircal.data.folds import people_of
-from faircal.data.types import Pairs
+from faircal.data.types import Pairs, people_of
 from faircal.methods import Method
 from faircal.model import Population
 from faircal.model.population import Float32

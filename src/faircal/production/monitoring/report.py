@@ -19,8 +19,8 @@ import numpy as np
 from faircal._base.files import output_folder, write_text
 from faircal._version import __version__
 from faircal.metrics.proportions import wilson
-from faircal.metrics.results import REPORT, versions, without_nan, write_rows
-from faircal.model import Population
+from faircal.metrics.results import REPORT, without_nan, write_rows
+from faircal.model import Population, versions
 from faircal.production.monitoring.counts import Float64
 from faircal.production.monitoring.findings import Finding, Verdict
 from faircal.production.monitoring.pairs_in_use import PairsInUse

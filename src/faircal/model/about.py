@@ -1,0 +1,184 @@
+"""What a model file says of its model besides the map: where it is from, of whom, and how used."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from numpy.typing import NDArray
+
+from faircal._base.container import prefixed, unprefixed
+from faircal._base.errors import DataError
+from faircal._version import __version__
+from faircal.model.operating_point import OperatingPoint
+from faircal.model.population import Population
+
+#: Of the header: 0 had no such entry, 1 says where a model is from (`About`).
+SCHEMA = 1
+#: Before the names of the arrays in a model file that are of the population.
+_PREFIX = "population"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What a model was made of, and what for; all of it is text and numbers.
+
+    Attributes
+    ----------
+    data, data_sha256 : str
+        Name and fingerprint of the calibration data.
+    feature : str
+        The face network whose embeddings or scores were used.
+    counts : dict
+        ``pairs``, ``genuine``, ``imposters``, ``images``, ``people``: None where unknown. Of a
+        classifier ``rows``, ``classes``, ``units``.
+    groups : dict
+        By attribute, the images of each group: who the population was. Where images are not known,
+        the sides of pairs; of a classifier the rows.
+    simulated : bool
+    settings : dict
+        How the fit was called.
+    versions : dict
+    intended_use : str
+    limits : tuple of str
+
+    Examples
+    --------
+    >>> provenance = Provenance(data="faces", counts={"pairs": 100, "people": None})
+    >>> Provenance.from_json(provenance.as_json()) == provenance
+    True
+    """
+
+    data: str = ""
+    data_sha256: str = ""
+    feature: str = ""
+    counts: Mapping[str, int | None] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    simulated: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    intended_use: str = ""
+    limits: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON knows it."""
+        return {**asdict(self), "limits": list(self.limits)}
+
+    @classmethod
+    def from_json(cls, value: Any) -> Provenance:
+        """Undo `as_json`; what is of another kind is an error, as a file may say anything."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(value, Mapping) or not names.issuperset(value):
+            raise DataError("provenance: expected what 'faircal fit' writes")
+        wrong = [name for name, each in value.items() if not _is(_KINDS[name], each)]
+        if wrong:
+            raise DataError(f"provenance: {wrong[0]} is not what 'faircal fit' writes")
+        return cls(**{**value, "limits": tuple(value.get("limits", ()))})
+
+
+#: What a file may say of each: a type, lists of one, mappings to one; None where it may be unknown.
+_KINDS: dict[str, Any] = {
+    "data": str,
+    "data_sha256": str,
+    "feature": str,
+    "counts": {str: (int, None)},
+    "groups": {str: {str: int}},
+    "simulated": bool,
+    "settings": {str: object},
+    "versions": {str: str},
+    "intended_use": str,
+    "limits": [str],
+}
+
+
+def _is(kind: Any, value: object) -> bool:
+    """Whether `value` is of a kind as `_KINDS` has them; whole numbers are counts."""
+    if isinstance(kind, dict):
+        return isinstance(value, Mapping) and all(_is(kind[str], each) for each in value.values())
+    if isinstance(kind, list):
+        return isinstance(value, list) and all(_is(kind[0], each) for each in value)
+    if isinstance(kind, tuple):
+        return value is None or _is(kind[0], value)
+    if kind is int:
+        return type(value) is int and 0 <= value < 1 << 53
+    return isinstance(value, kind)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results depend on."""
+    packages = ("numpy", "scipy", "scikit-learn", "pyarrow", "torch", "matplotlib")
+    found = {"faircal": __version__, "python": platform.python_version()}
+    for name in packages:
+        with suppress(PackageNotFoundError):  # an extra
+            found[name] = version(name)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class About:
+    """What is known of a model; parts that nobody has given are None.
+
+    Attributes
+    ----------
+    provenance : Provenance, optional
+        What it was made of and what for.
+    population : Population, optional
+        The images and scores that it was calibrated on, counted: what monitoring compares with.
+    operating_point : OperatingPoint, optional
+        Where to decide, and how that was determined.
+    """
+
+    provenance: Provenance | None = None
+    population: Population | None = None
+    operating_point: OperatingPoint | None = None
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what goes into the header of a model file, as JSON knows it, and its arrays."""
+        provenance, point, population = self.provenance, self.operating_point, self.population
+        values, arrays = (None, {}) if population is None else population.parts()
+        header = {
+            "provenance": None if provenance is None else provenance.as_json(),
+            "operating_point": None if point is None else point.as_json(),
+            "population": values,
+        }
+        return header, prefixed(_PREFIX, arrays)
+
+    @classmethod
+    def restore(
+        cls, header: Mapping[str, Any] | None, arrays: Mapping[str, NDArray[Any]]
+    ) -> tuple[About, dict[str, NDArray[Any]]]:
+        """Undo `parts`; return the arrays of a model file that are the model's own, too.
+
+        What earlier versions did not write is None.
+        """
+        theirs = unprefixed(_PREFIX, arrays)
+        own = {key: value for key, value in arrays.items() if not key.startswith(f"{_PREFIX}.")}
+        if header is None:
+            return cls(), own
+        provenance, point, values = (
+            header[key] for key in ("provenance", "operating_point", "population")
+        )
+        if not all(part is None or isinstance(part, Mapping) for part in (point, values)):
+            raise DataError("about: expected what 'faircal fit' and 'faircal threshold' write")
+        about = cls(
+            None if provenance is None else Provenance.from_json(provenance),
+            None if values is None else Population.restore(values, theirs),
+            None if point is None else OperatingPoint.from_json(point),
+        )
+        return about, own
+
+
+def one_line(text: object, most: int = 200) -> str:
+    r"""Return `text` as one short line that can't steer a terminal: a file may say anything.
+
+    Examples
+    --------
+    >>> one_line("two\nlines \x1b[2J")
+    'two lines ?[2J'
+    """
+    line = " ".join(str(text).split())[:most]
+    return "".join(letter if letter.isprintable() else "?" for letter in line)
