@@ -5,8 +5,8 @@
 # make docs       build the documentation in site/, offline
 # make check      format, lint, types, import rules
 # make format     rewrite the files in our style
-# make size       lines, files, class names used twice
-# make hops       functions and files that fit, score, audit and benchmark enter (a minute)
+# make size       lines, files, class names used twice: fails beyond the limits
+# make hops       functions and files that fit, score, audit and benchmark enter, likewise (a minute)
 # make bench      the benchmarks: fails where something got slower (make bench PARTS="fit pairs")
 PYTHON ?= python3
 BIN := .venv/bin
