@@ -340,7 +340,7 @@ def test_demo_of_everything(tiny_demo, tmp_path, run_here):
 
 
 def test_demo_of_what_is_installed(tiny_demo, tmp_path, run_here, monkeypatch):
-    monkeypatch.setattr("faircal.methods.base._is_installed", lambda package: False)
+    monkeypatch.setattr("faircal.methods.base.find_spec", lambda package: None)
     words = ["demo", "--all", "--out", str(tmp_path / "demo")]
     done = run_here(words)
     assert done.code == 0, done.err
@@ -359,7 +359,7 @@ def test_the_demo_of_all_has_a_population_to_train_on():
 
 
 def test_without_the_extra_it_is_said_how_to_install_it(fit_words, run_here, monkeypatch):
-    monkeypatch.setattr("faircal.methods.base._is_installed", lambda package: False)
+    monkeypatch.setattr("faircal.methods.base.find_spec", lambda package: None)
     words = ["benchmark", "faces", "--methods", "baseline,pass", "--out", "b"]
     for command, method in ((fit_words("ftc"), "ftc"), (words, "pass")):
         done = run_here(command)

@@ -149,9 +149,7 @@ class TestPairs:
         left, right = rng.integers(30, size=(2, 101))
         left[:30] = right[:30] = np.arange(30)  # the same row: clipped at 1
         norms = np.linalg.norm(vectors.astype(np.float32), axis=1)
-        followed = np.zeros(101)
-        found = engine.cosines(vectors, norms, left, right, followed.__setitem__)
-        np.testing.assert_array_equal(followed, found)
+        found = engine.cosines(vectors, norms, left, right)
         exact = vectors.astype(np.float64)
         exact /= np.linalg.norm(exact, axis=1, keepdims=True)
         assert found.dtype == np.float64

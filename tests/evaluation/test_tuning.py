@@ -11,6 +11,7 @@ import pytest
 
 import faircal
 from faircal._base.errors import DataError, ParameterError
+from faircal.compute import Engine
 from faircal.data import Images
 from faircal.data.folds import draw_folds
 from faircal.evaluation.tuning import PairRegions, Trials, _moved, _notes
@@ -174,17 +175,17 @@ class TestTrials:
         assert sum(len(part.held) for part in trials.parts) + trials.lost == len(small)
 
     def test_clusterings_are_shared_between_calibrators(self, small, monkeypatch):
-        from faircal.methods import inputs
+        counts, kmeans = [], Engine.kmeans
 
-        counts, kmeans = [], inputs.kmeans
-
-        def counting(vectors, n_clusters, **more):
+        def counting(engine, vectors, n_clusters, **more):
             counts.append((n_clusters, more["random_state"]))
-            return kmeans(vectors, n_clusters, **more)
+            return kmeans(engine, vectors, n_clusters, **more)
 
-        monkeypatch.setattr(inputs, "kmeans", counting)
+        monkeypatch.setattr(Engine, "kmeans", counting)
         names = ("beta", "platt", "isotonic")
         faircal.choose(small, (2, 8), names, starts=2, n_folds=FOLDS, random_state=3)
+        regions = counts.pop(counts.index((12, 3)))  # once, to compare maps in
+        assert regions not in counts
         assert sorted(counts) == sorted([(1, 3), (2, 3), (2, 4), (8, 3), (8, 4)] * FOLDS)
 
 

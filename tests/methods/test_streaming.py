@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from faircal import DataError, ModelFileError, ParameterError
+from faircal.compute import Engine
 from faircal.data import load, open_stream
 from faircal.data.dataset_folder import save_dataset
 from faircal.methods import METHODS, Needs, make_method, streaming
@@ -102,7 +103,7 @@ def test_what_was_clustered_is_not_clustered_again(stream, tmp_path, monkeypatch
     def never(*_, **__):
         raise AssertionError("clustered again")
 
-    monkeypatch.setattr("faircal.methods.inputs.kmeans", never)
+    monkeypatch.setattr(Engine, "kmeans", never)
     new("faircal").fit(stream, checkpoint=tmp_path / "c")
 
 

@@ -178,8 +178,8 @@ def command(spark, capfd, monkeypatch):
     """Return a function that runs a command in this process, with the session there is."""
 
     @contextmanager
-    def session(master, settings):
-        assert (master, settings) == ("local[2]", {"spark.cores.max": "2"})
+    def session(engine, progress):
+        assert (engine.master, engine.settings) == ("local[2]", {"spark.cores.max": "2"})
         yield spark
 
     def run(*words):
@@ -187,7 +187,7 @@ def command(spark, capfd, monkeypatch):
             main([str(word) for word in words])
         return stop.value.code, capfd.readouterr().err
 
-    monkeypatch.setattr("faircal.production.spark.session.session", session)
+    monkeypatch.setattr("faircal.production.spark.session.SparkEngine.session", session)
     # As where Matplotlib is not installed, which saves seconds.
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     return run

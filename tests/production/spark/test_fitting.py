@@ -182,7 +182,8 @@ class TestCommand:
     def test_fits(self, spark, folder, tmp_path, capfd, monkeypatch):
         # In the session there is: another Java would take its time.
         monkeypatch.setattr(
-            "faircal.production.spark.session.session", lambda *_: nullcontext(spark)
+            "faircal.production.spark.session.SparkEngine.session",
+            lambda *_: nullcontext(spark),
         )
         words = ["fit", folder, "--clusters", K, "--leave-out", "5", "--out"]
         with pytest.raises(SystemExit, match="0"):
