@@ -174,7 +174,7 @@ def test_ticks_are_round(low, high, expected):
 
 
 def test_whole_ticks_are_whole():
-    assert ticks(0.5, 3.5, whole=True) == [1, 2, 3]
+    assert ticks(0.5, 3.5, integers=True) == [1, 2, 3]
 
 
 def test_small_shares_are_not_said_to_be_none():

@@ -113,17 +113,17 @@ def uninterrupted() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # interrupts are the main thread's
         return
-    asked: list[int] = []
+    signals: list[int] = []
 
     def remember(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
-        asked.append(number)
+        signals.append(number)
 
     before = signal.signal(signal.SIGINT, remember)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before or signal.SIG_DFL)
-    if asked:
+    if signals:
         raise KeyboardInterrupt
 
 

@@ -26,12 +26,12 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     return f"did you mean {close[0]}? ({listing})" if close else listing
 
 
-def check_whole(name: str, value: object, least: int, why: str = "") -> None:
+def check_integer(name: str, value: object, least: int, why: str = "") -> None:
     """Raise `ParameterError` unless `value` is a whole number of `least` or more; `why` so many.
 
     Examples
     --------
-    >>> check_whole("n_init", 0, 1)
+    >>> check_integer("n_init", 0, 1)
     Traceback (most recent call last):
     ...
     faircal.ParameterError: n_init: expected a whole number of 1 or more, found 0

@@ -85,9 +85,9 @@ def make_calibrator(
 def _set_parameter(calibrator: Calibrator, spec: str, setting: str) -> None:
     """Set the parameter of a name such as ``histogram:n_bins=25``; a whole number or a fraction."""
     name, equals, text = setting.partition("=")
-    known = [key for key in calibrator.get_params() if key != "score_range"]
-    if name not in known or not equals:
-        takes = f"name one of {', '.join(known)}" if known else "it has no parameters"
+    parameters = [key for key in calibrator.get_params() if key != "score_range"]
+    if name not in parameters or not equals:
+        takes = f"name one of {', '.join(parameters)}" if parameters else "it has no parameters"
         raise ParameterError(f"calibrator {spec!r}: expected name:parameter=value; {takes}")
     try:
         value = float(text)

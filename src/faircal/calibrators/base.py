@@ -104,7 +104,7 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         ----------
         samples : Samples
         only : sequence of int, optional
-            The sets to fit, in this order, each with at least one pair; all unless told.
+            The sets to fit, in this order, each with at least one pair; all by default.
         engine : Engine
             Does heavy work.
 
@@ -117,8 +117,8 @@ class Calibrator(BaseEstimator, ABC):  # type: ignore[misc]
         """
         self._check_parameters()
         within = samples.clipped(*self.score_range)
-        asked = range(len(samples)) if only is None else only
-        return [clone(self)._learn(within[k]) for k in asked]
+        chosen = range(len(samples)) if only is None else only
+        return [clone(self)._learn(within[k]) for k in chosen]
 
     def predict(self, scores: npt.ArrayLike) -> Floats:
         """Return the probability that each pair is genuine, shape (n,).

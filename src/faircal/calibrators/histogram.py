@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from faircal._base.registry import check_whole
+from faircal._base.registry import check_integer
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.samples import Floats, WeightedScores
 
@@ -61,7 +61,7 @@ class HistogramCalibrator(Calibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole("n_bins", self.n_bins, 1)
+        check_integer("n_bins", self.n_bins, 1)
 
     def _fit(self, sample: WeightedScores) -> None:
         upto = np.cumsum(sample.mass)

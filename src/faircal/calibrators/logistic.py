@@ -78,34 +78,34 @@ class LogisticCalibrator(Calibrator):
         """
         self._check_parameters()
         samples = samples.clipped(*self.score_range)
-        asked = np.arange(len(samples))
+        chosen = np.arange(len(samples))
         if only is not None:
-            asked = asked[np.asarray(only, np.int64)]
-        theta, fitted = self._fit_at_once(samples, asked, engine)
+            chosen = chosen[np.asarray(only, np.int64)]
+        theta, fitted = self._fit_at_once(samples, chosen, engine)
         # What this search can't fit is left to the one that takes its time.
         return [
             clone(self)._set(theta[k]) if fitted[k] else clone(self)._learn(samples[k])
-            for k in asked.tolist()
+            for k in chosen.tolist()
         ]
 
     def _fit_at_once(
-        self, samples: Samples, asked: Ints, engine: Engine
+        self, samples: Samples, chosen: Ints, engine: Engine
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
         """Return coefficients (n_sets, n_terms + 1), and of which sets they are the best."""
         genuine, mass = samples.totals()
         # Sets of one class, or of one score, have no slope to fit: they are left to `_learn`.
         part = np.divide(genuine, mass, out=np.zeros_like(mass), where=mass > 0)
-        some = asked[(part[asked] > 0) & (part[asked] < 1)]
-        ends = samples.scores[samples.starts[some]], samples.scores[samples.starts[some + 1] - 1]
+        mixed = chosen[(part[chosen] > 0) & (part[chosen] < 1)]
+        ends = samples.scores[samples.starts[mixed]], samples.scores[samples.starts[mixed + 1] - 1]
         reach = np.ones((len(samples), len(self._scalars)))
-        reach[some, :-1] = np.abs([self._terms(end) for end in ends]).max(axis=0).T
+        reach[mixed, :-1] = np.abs([self._terms(end) for end in ends]).max(axis=0).T
         # Targets are 0 and 1, or Platt's, so that a mean target is linear in the genuine share.
         low, high = self._targets(genuine, mass - genuine)
         search = NewtonSearch(mass, low + (high - low) * part, reach, intercept=self._intercept)
         rough, exact = (
             self._sums(of, low, high, engine) for of in (samples.coarse(_AVERAGED), samples)
         )
-        theta, done = search.run(rough, exact, some[ends[0] != ends[1]])
+        theta, done = search.run(rough, exact, mixed[ends[0] != ends[1]])
         fitted = np.zeros(len(samples), np.bool_)
         fitted[done] = True
         return theta, fitted

@@ -269,9 +269,9 @@ class _SetPoints(NamedTuple):
     gradient: Floats
     hessian: Floats
 
-    def of(self, some: npt.NDArray[np.bool_]) -> _SetPoints:
+    def of(self, chosen: npt.NDArray[np.bool_]) -> _SetPoints:
         """Return those of some of the sets."""
-        return _SetPoints._make(values[some] for values in self)
+        return _SetPoints._make(values[chosen] for values in self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,12 +366,12 @@ class NewtonSearch:
             at, step, length = at.of(going), step[going], length[going]
             trial = self._at(sums, at.theta + length[:, None] * step, at.which)
             # Armijo's rule: a ten-thousandth of what the slope promises is enough.
-            enough = trial.loss <= at.loss - 1e-4 * length * gain[going]
+            decreases = trial.loss <= at.loss - 1e-4 * length * gain[going]
             # So near the optimum the loss is flat to the last digits, but the gradient still tells.
             flat = gain[going] <= 1e-12 * at.loss
-            better = np.where(flat, self._residual(trial, spread) < left[going], enough)
-            for here, there in zip(at, trial, strict=True):
-                here[better] = there[better]
+            better = np.where(flat, self._residual(trial, spread) < left[going], decreases)
+            for old, new in zip(at, trial, strict=True):
+                old[better] = new[better]
             theta[at.which] = at.theta
             step[better] = self._step(at.of(better))
             length = np.where(better, 1.0, length / 2)

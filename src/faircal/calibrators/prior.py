@@ -139,9 +139,9 @@ def estimate_prior(
     if not 0 < level < 1:
         raise ParameterError(f"level: expected a number between 0 and 1, found {level:g}")
     if (left is None) != (right is None):
-        given, lacking = ("left", "right") if right is None else ("right", "left")
+        given, absent = ("left", "right") if right is None else ("right", "left")
         raise ParameterError(
-            f"{given}: expected both people of each pair, found no {lacking}; give both or neither"
+            f"{given}: expected both people of each pair, found no {absent}; give both or neither"
         )
     p = _probabilities(probability)
     if not len(p):

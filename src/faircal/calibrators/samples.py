@@ -276,10 +276,10 @@ class Samples:
         """Return the weight of the genuine pairs of each set, and of all its pairs, (n_sets,)."""
         genuine, mass = np.zeros(len(self)), np.zeros(len(self))
         # An empty set must not count the first entry of the next one.
-        some = np.flatnonzero(np.diff(self.starts))
-        if len(some):
-            genuine[some] = np.add.reduceat(self.genuine, self.starts[some])
-            mass[some] = np.add.reduceat(self.mass, self.starts[some])
+        filled = np.flatnonzero(np.diff(self.starts))
+        if len(filled):
+            genuine[filled] = np.add.reduceat(self.genuine, self.starts[filled])
+            mass[filled] = np.add.reduceat(self.mass, self.starts[filled])
         return genuine, mass
 
     def clipped(self, low: float, high: float) -> Samples:
@@ -317,13 +317,13 @@ class Samples:
         starts = np.concatenate(([0], np.cumsum(kept)))[np.concatenate(([0], ends))]
         return Samples(scores, genuine, mass, starts, self.sizes)
 
-    def _averaged(self, bounds: Ints, some: slice) -> tuple[Floats, Floats, Floats, Ints]:
+    def _averaged(self, bounds: Ints, chosen: slice) -> tuple[Floats, Floats, Floats, Ints]:
         """Stand in for the points of some groups; the last value is how many each group left.
 
         Group i is between entries i and i + 1 of `bounds`.
         """
-        begins = bounds[some]
-        part, at = slice(begins[0], bounds[some.stop]), begins - begins[0]
+        begins = bounds[chosen]
+        part, at = slice(begins[0], bounds[chosen.stop]), begins - begins[0]
         scores, genuine, mass = self.scores[part], self.genuine[part], self.mass[part]
         imposter = mass - genuine
         low, high = scores[at, None], scores[np.append(at[1:], len(scores)) - 1, None]
@@ -380,5 +380,5 @@ def _flattened(mean: Floats, genuine: Floats, mass: Floats) -> tuple[Floats, Flo
             swap = mean[:, i] > mean[:, i + 1]
             for of in (mean, genuine, mass):
                 of[swap, i : i + 2] = of[swap, i : i + 2][:, ::-1]
-    some = mass > 0
-    return mean[some], genuine[some], mass[some]
+    weighted = mass > 0
+    return mean[weighted], genuine[weighted], mass[weighted]

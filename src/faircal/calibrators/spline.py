@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from faircal._base.registry import check_whole
+from faircal._base.registry import check_integer
 from faircal.calibrators.base import Calibrator
 from faircal.calibrators.samples import Floats, WeightedScores
 
@@ -61,7 +61,7 @@ class SplineCalibrator(Calibrator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_whole("n_knots", self.n_knots, 2)
+        check_integer("n_knots", self.n_knots, 2)
 
     def _fit(self, sample: WeightedScores) -> None:
         low, high = self.score_range

@@ -167,8 +167,8 @@ def command(
         for of, _, _ in parameters
     }
     if calibrate_on is not None and test_on is not None:
-        here, source = (replace(source, path=path) for path in (calibrate_on, test_on))
-        how |= {"calibrate_on": here, "labels": labels, "people_apart": people_apart}
+        calibration, source = (replace(source, path=path) for path in (calibrate_on, test_on))
+        how |= {"calibrate_on": calibration, "labels": labels, "people_apart": people_apart}
     with progress_bars() as update:
         report = benchmark(source, out, **how, progress=update, note=note)
     show_report(report, as_json)

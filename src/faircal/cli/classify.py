@@ -58,7 +58,7 @@ def command() -> None:
     """
 
 
-_row_options = options.together(
+_row_options = options.combined(
     argument(
         "table",
         type=click.Path(path_type=Path),
@@ -119,7 +119,7 @@ def _shrinkage(_: click.Context, __: click.Parameter, value: str) -> float | str
 
 
 #: How calibration maps are fitted.
-fits_maps = options.together(
+fits_maps = options.combined(
     Part.METHOD.option(
         "--clusters",
         type=click.IntRange(1),

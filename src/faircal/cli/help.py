@@ -150,7 +150,7 @@ class Manual:
 class Option(click.Option):
     """An option that knows its part of the page, and shows its default.
 
-    A default that is no value (what happens where the option is not given) is told by
+    A default that is no value (what happens where the option is not given) is given by
     ``show_default`` in words.
     """
 

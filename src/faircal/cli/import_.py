@@ -96,7 +96,7 @@ def _layout(
                 dataset.save(folder)
             _show(dataset, folder, as_json)
 
-        decorated = options.together(*of_all, *more, options.as_json)(run)
+        decorated = options.combined(*of_all, *more, options.as_json)(run)
         page = {"examples": examples, "tables": {"Files": _FILES}, "see": _SEE}
         return command.command(layout.__name__, help=layout.__doc__, **page)(decorated)
 

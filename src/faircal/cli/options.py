@@ -277,7 +277,7 @@ TABLE_FILES = {
 PAIR_FILES = {**REPORT_FILES, "replicates.parquet": "What 'faircal compare' needs."}
 
 
-def together(*options: Callable[..., Any]) -> Callable[..., Any]:
+def combined(*options: Callable[..., Any]) -> Callable[..., Any]:
     """Return options that stand together, as one decorator."""
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -288,7 +288,7 @@ def together(*options: Callable[..., Any]) -> Callable[..., Any]:
     return add
 
 
-_reading_options = together(
+_reading_options = combined(
     Part.DATA.option(
         "--score-range",
         type=ScoreRange(),
@@ -306,7 +306,7 @@ _reading_options = together(
         help="Where heavy work is done: cpu, or cuda (a GPU; extra torch).",
     ),
 )
-_engine_options = together(
+_engine_options = combined(
     Part.SPARK.option(
         "--engine",
         "where",
@@ -385,4 +385,4 @@ def reads_data(
         "and 'simulate' write it; or a table of scores (.csv, .parquet).",
     )
     more = (_engine_options,) if engine else ()
-    return together(data, _reading_options, *more)(reading)  # type: ignore[no-any-return]
+    return combined(data, _reading_options, *more)(reading)  # type: ignore[no-any-return]

@@ -76,7 +76,7 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
-    """Show bars with the time left on standard error, one for each thing that is told of.
+    """Show bars with the time left on standard error, one for each stage that is reported.
 
     They vanish when all is done. Where standard error is no terminal nothing is shown: a log wants
     no bars.
@@ -320,7 +320,7 @@ def _tables(store: ResultsFolder) -> dict[str, list[Table]]:
 
 
 def _record(report: WrittenReport) -> dict[str, Any]:
-    """Return what machines are told: the main tables; of classes also the run and every value."""
+    """Return what machines are given: the main tables; of classes also the run and every value."""
     store, run, paper = report.store, report.store.run, report.paper
     tables = [
         {"attribute": attribute, "table": table.title, **record}

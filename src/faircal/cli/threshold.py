@@ -176,12 +176,12 @@ def _show(result: ThresholdResult, attribute: str) -> None:
             title=f"{result.data.name}: measured at threshold {at}, percent",
         )
     what = "promised" if chosen.rule == "promised" else "counted, not promised"
-    sure = f"{100 * chosen.confidence:g} % confidence"
+    confidence = f"{100 * chosen.confidence:g} % confidence"
     columns = ("effective people", "imposters", "errors", "FPR", "at most", "own threshold", "is")
     print_table(
         [chosen.scope, *columns],
         [_promise(row) for row in chosen.rows],
-        title=f"FPR of {100 * chosen.fpr:g} %, {what}, at {sure}",
+        title=f"FPR of {100 * chosen.fpr:g} %, {what}, at {confidence}",
     )
     why = [f"{row.name} is {row.status}" for row in chosen.refused]
     for words in [*why, *result.resolution(), *_meaning(result), *_conclusion(chosen)]:
@@ -241,7 +241,7 @@ def _conclusion(chosen: Guarantee) -> list[str]:
     """Say the threshold, and what holds at it; or why there is none."""
     from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
-    sure, rate = f"{100 * chosen.confidence:g} %", f"{100 * chosen.fpr:g} %"
+    confidence, rate = f"{100 * chosen.confidence:g} %", f"{100 * chosen.fpr:g} %"
     where = _SCOPES[chosen.scope]
     names = ", ".join(row.name for row in chosen.refused)
     if chosen.rule == "measured":
@@ -251,12 +251,13 @@ def _conclusion(chosen: Guarantee) -> list[str]:
             ]
         at_most = f"{100 * chosen.rows[0].upper:.3g} %"
         counted = (
-            f"FPR of at most {rate} counted in all pairs, not promised: with {sure} confidence"
+            f"FPR of at most {rate} counted in all pairs, not promised: with {confidence} "
+            "confidence"
         )
         return [f"{counted} it is at most {at_most}", f"threshold: {chosen.threshold!r}"]
     if not names:
         how = " (extrapolated)" if chosen.extrapolated else ""
-        promise = f"FPR at most {rate} in {where}, with {sure} confidence{how}"
+        promise = f"FPR at most {rate} in {where}, with {confidence} confidence{how}"
         return [promise, f"threshold: {chosen.threshold!r}"]
     words = [f"no threshold promises an FPR of at most {rate} in {where}: refused for {names}"]
     if not math.isnan(chosen.told_threshold):

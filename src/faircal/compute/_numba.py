@@ -152,7 +152,7 @@ def doubtful(  # type: ignore[no-untyped-def]
             dot = float32(0)
             for j in range(len(point)):
                 dot += point[j] * center[j]
-            own = squares[row] - 2 * dot + center_squares[labels[row]]
-            upper[row] = sqrt(max(own, float32(0)))
+            square = squares[row] - 2 * dot + center_squares[labels[row]]
+            upper[row] = sqrt(max(square, float32(0)))
             near[i] = least < upper[row] + slack
     return near

@@ -47,17 +47,17 @@ if find_spec("triton") is not None:
     ):
         # One program works out `pairs` inner products, `columns` numbers of each row at a time.
         pair = tl.program_id(0) * pairs + tl.arange(0, pairs)
-        here = pair < m
-        a = tl.load(left + pair, mask=here, other=0).to(tl.int64) * d
-        b = tl.load(right + pair, mask=here, other=0).to(tl.int64) * d
+        valid = pair < m
+        a = tl.load(left + pair, mask=valid, other=0).to(tl.int64) * d
+        b = tl.load(right + pair, mask=valid, other=0).to(tl.int64) * d
         products = tl.zeros((pairs, columns), dtype=tl.float32)
         for start in range(0, d, columns):
             column = start + tl.arange(0, columns)
-            inside = here[:, None] & (column < d)[None, :]
+            inside = valid[:, None] & (column < d)[None, :]
             x = tl.load(vectors + a[:, None] + column[None, :], mask=inside, other=0.0)
             y = tl.load(vectors + b[:, None] + column[None, :], mask=inside, other=0.0)
             products += x.to(tl.float32) * y.to(tl.float32)
-        tl.store(out + pair, tl.sum(products, axis=1), mask=here)
+        tl.store(out + pair, tl.sum(products, axis=1), mask=valid)
 
 
 def dots(vectors: Tensor, left: Tensor, right: Tensor) -> Tensor:
@@ -141,8 +141,8 @@ class LogisticSums:
         self._first = np.cumsum(self._blocks) - self._blocks
         owner = np.repeat(np.arange(len(self._blocks)), self._blocks)
         begins = starts[owner] + _BLOCK * (np.arange(len(owner)) - self._first[owner])
-        at = self._there(begins)[:, None] + torch.arange(_BLOCK, device=self._device)
-        inside = at < self._there(starts[1:][owner])[:, None]
+        at = self._on_device(begins)[:, None] + torch.arange(_BLOCK, device=self._device)
+        inside = at < self._on_device(starts[1:][owner])[:, None]
         at.clamp_(max=max(0, len(target) - 1))
         # (blocks, m + 1, _BLOCK): the last of the rows is the intercept's
         self._rows = torch.stack([*(x[at] for x in features), inside.double()], dim=1)
@@ -167,8 +167,8 @@ class LogisticSums:
         parts = [np.empty((0, 1 + n + n * n))]
         for start in range(0, len(blocks), _BLOCKS):
             part = slice(start, start + _BLOCKS)
-            own = self._there(np.asarray(theta, dtype=np.float64)[owner[part]])
-            parts.append(self._sums(own, self._there(blocks[part])).cpu().numpy())
+            coefficients = self._on_device(np.asarray(theta, dtype=np.float64)[owner[part]])
+            parts.append(self._sums(coefficients, self._on_device(blocks[part])).cpu().numpy())
         sums = np.zeros((len(count), 1 + n + n * n))
         filled = np.flatnonzero(count)
         if len(filled):
@@ -190,7 +190,7 @@ class LogisticSums:
         total = (mass * loss).sum(1, keepdim=True)
         return torch.cat([total, gradient[..., 0], hessian.flatten(1)], dim=1)
 
-    def _there(self, array: NDArray[Any]) -> Tensor:
+    def _on_device(self, array: NDArray[Any]) -> Tensor:
         return torch.from_numpy(array).to(self._device)
 
 
@@ -236,12 +236,12 @@ class Recorded:
     def _record(self) -> torch.cuda.CUDAGraph:
         """Take the step once as it is, so that libraries set themselves up, and record it."""
         with _RECORDING:
-            room, here = _room(self._device), torch.cuda.current_stream()
-            room.stream.wait_stream(here)
+            room, stream = _room(self._device), torch.cuda.current_stream()
+            room.stream.wait_stream(stream)
             with torch.cuda.stream(room.stream):
                 self._step()
                 graph = _record(self._step, room.anchor.pool(), self._generator)
-            here.wait_stream(room.stream)
+            stream.wait_stream(room.stream)
         return graph
 
 

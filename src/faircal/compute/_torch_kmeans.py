@@ -108,8 +108,8 @@ class _CandidatesOnDevice:
 
     def among(self, rows: Rows | slice) -> _CandidatesOnDevice:
         """Begin a start, among the points `rows`."""
-        some = rows if isinstance(rows, slice) else torch.from_numpy(rows).to(self.rows.device)
-        self.points, self.squares = (of[some] for of in self.all)
+        chosen = rows if isinstance(rows, slice) else torch.from_numpy(rows).to(self.rows.device)
+        self.points, self.squares = (of[chosen] for of in self.all)
         self.near.fill_(torch.inf)
         return self
 
@@ -119,12 +119,12 @@ class _CandidatesOnDevice:
 
     def measure(self, rows: Rows) -> None:
         self.count = len(rows)
-        there, away = self.rows[: self.count], self.away[: self.count]
-        there.copy_(torch.from_numpy(rows))
-        own, to = self.squares[there, None], self.points[there]
-        torch.addmm(own, to, self.points.T, alpha=-2, out=away)
+        row, away = self.rows[: self.count], self.away[: self.count]
+        row.copy_(torch.from_numpy(rows))
+        norms, to = self.squares[row, None], self.points[row]
+        torch.addmm(norms, to, self.points.T, alpha=-2, out=away)
         # Whatever rounding leaves of it, a point's distance to itself is 0.
-        away.add_(self.squares).clamp_(min=0).scatter_(1, there[:, None], 0)
+        away.add_(self.squares).clamp_(min=0).scatter_(1, row[:, None], 0)
 
     def choose(self, which: Rows) -> tuple[int, Float32]:
         self.which.copy_(torch.from_numpy(which))
@@ -194,10 +194,10 @@ class _LloydOnDevice:
 
     def _result(self, at: int) -> Clustering:
         """Return what a start that has ended came to."""
-        inertia = self._away(at).double().square_().sum()
+        inertia = self._distances_to_own(at).double().square_().sum()
         return Clustering(self.centers[at].cpu().numpy(), float(inertia), int(self.n_iter[at]))
 
-    def _away(self, at: int) -> Tensor:
+    def _distances_to_own(self, at: int) -> Tensor:
         """Return the distance of each point of a start to its own centre, shape (n,)."""
         centers, step = self.centers[at], max(1, _DISTANCES // self.padded.shape[1])
         parts = zip(*(torch.split(of, step) for of in (self.padded, self.labels[at])), strict=False)
@@ -256,7 +256,7 @@ class _LloydOnDevice:
         labels, sums = self._pass(self.centers[at : at + 1])
         counts = _counts(labels, self.centers.shape[1])
         label, count = labels[0].cpu().numpy(), counts[0].cpu().numpy()
-        farthest = iter(np.argsort(-self._away(at).cpu().numpy(), kind="stable"))
+        farthest = iter(np.argsort(-self._distances_to_own(at).cpu().numpy(), kind="stable"))
         for cluster in np.flatnonzero(count == 0):
             row = next(row for row in farthest if count[label[row]] > 1)
             point, old = self.padded[row].double(), label[row]

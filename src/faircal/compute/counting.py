@@ -171,8 +171,8 @@ class ScoreCounts:
         each(place, len(values), _BLOCK)
         for start in range(0, len(values), _BLOCK):
             part = slice(start, start + _BLOCK)
-            own = [code[part] if code.ndim else code for code in sets]
-            self._tally(cell[part], steps[part], own)
+            of_part = [code[part] if code.ndim else code for code in sets]
+            self._tally(cell[part], steps[part], of_part)
 
     def _checked(self, code: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[Any]:
         array = np.asarray(code)

@@ -91,17 +91,17 @@ class TorchEngine(Engine):
 
         It is copied once, so it must not be changed afterwards.
         """
-        there = self._find(array)
-        if there is None:
-            there, key, forget = self._copy(array), id(array), self._held.pop
+        copied = self._find(array)
+        if copied is None:
+            copied, key, forget = self._copy(array), id(array), self._held.pop
             # By identity, and weakly: memory on the device goes when the array on the host does.
-            self._held[key] = weakref.ref(array, lambda _: forget(key, None)), there
-        return there
+            self._held[key] = weakref.ref(array, lambda _: forget(key, None)), copied
+        return copied
 
     def _find(self, array: NDArray[Any]) -> torch.Tensor | None:
         """Return `array` as it is on the device, None where it isn't there."""
-        owner, there = self._held.get(id(array), (None, None))
-        return there if owner is not None and owner() is array else None
+        owner, copied = self._held.get(id(array), (None, None))
+        return copied if owner is not None and owner() is array else None
 
     def pair_dots(
         self, vectors: NDArray[Any], left: NDArray[np.integer], right: NDArray[np.integer]
@@ -146,10 +146,10 @@ class TorchEngine(Engine):
         from faircal.compute import _torch_kernels
 
         _check_vectors(vectors)
-        there = self.put(vectors)
+        on_device = self.put(vectors)
         for part in _parts(len(left), _PAIRS):
             rows = self._rows(left[part], right[part], len(vectors))
-            yield part, _torch_kernels.dots(there, rows[0], rows[1]), rows
+            yield part, _torch_kernels.dots(on_device, rows[0], rows[1]), rows
 
     def best_start(self, points: Float32, n_clusters: int, **options: Any) -> Clustering:
         """Return the best of some starts of K-means, which run side by side; see `Engine`.
@@ -171,12 +171,12 @@ class TorchEngine(Engine):
         _check_vectors(vectors)
         # As in fitting: far from the origin, float32 products would drown the distances.
         origin = centers.mean(axis=0, dtype=np.float64).astype(np.float32)
-        near, there = self._copy(centers - origin), self._copy(origin)
+        centred, centre = self._copy(centers - origin), self._copy(origin)
         held = self._find(vectors)
         labels = np.empty(len(vectors), dtype=np.int32)
         for part in _parts(len(vectors), max(1, _BLOCK // max(centers.shape))):
             block = self._copy(vectors[part]) if held is None else held[part]
-            labels[part] = _torch_kmeans.nearest(block.float() - there, near).cpu().numpy()
+            labels[part] = _torch_kmeans.nearest(block.float() - centre, centred).cpu().numpy()
         return labels
 
     def logistic_sums(
@@ -185,8 +185,8 @@ class TorchEngine(Engine):
         """Return what sums the loss of many regressions; the points stay on the device."""
         from faircal.compute._torch_kernels import LogisticSums
 
-        there = [self._copy(np.asarray(a, dtype=np.float64)) for a in (features, target, mass)]
-        return LogisticSums(there[0], there[1], there[2], starts)
+        copies = [self._copy(np.asarray(a, dtype=np.float64)) for a in (features, target, mass)]
+        return LogisticSums(copies[0], copies[1], copies[2], starts)
 
     def _rows(self, left: NDArray[np.integer], right: NDArray[np.integer], n: int) -> torch.Tensor:
         """Return row numbers on the device, shape (2, m), int64.
@@ -208,22 +208,22 @@ class TorchEngine(Engine):
 
         try:
             kind = torch.from_numpy(np.empty(0, dtype=array.dtype)).dtype
-            there = torch.empty(array.shape, dtype=kind, device=self.device)
+            copied = torch.empty(array.shape, dtype=kind, device=self.device)
         except torch.cuda.OutOfMemoryError as error:
             raise ParameterError(
                 f"device: {self.device} has no room for {array.nbytes / 2**30:.1f} GiB more; "
                 "use fewer images or --device cpu"
             ) from error
         if self.device.type == "cpu":
-            there.numpy()[...] = array
-            return there
-        flat, target = array.reshape(-1), there.view(-1)
+            copied.numpy()[...] = array
+            return copied
+        flat, target = array.reshape(-1), copied.view(-1)
         for part in _parts(array.size, _PART // array.itemsize):
             # PyTorch gives this memory to nobody else before the copy from it has ended.
             buffer = torch.empty(part.stop - part.start, dtype=kind, pin_memory=True)
             _fill(buffer.numpy(), flat[part])
             target[part].copy_(buffer, non_blocking=True)
-        return there
+        return copied
 
 
 def _parts(n: int, size: int) -> Iterator[slice]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress, silent
-from faircal._base.registry import check_whole
+from faircal._base.registry import check_integer
 from faircal.compute import kernels
 from faircal.compute import kmeans as lloyd
 from faircal.compute.kmeans import Clustering
@@ -109,8 +109,8 @@ class Engine:
         """
         counts = {"n_clusters": n_clusters, "n_init": n_init, "max_iter": max_iter}
         for name, value in counts.items():
-            check_whole(name, value, 1)
-        check_whole("random_state", random_state, 0)
+            check_integer(name, value, 1)
+        check_integer("random_state", random_state, 0)
         if n_clusters > len(vectors):
             raise ParameterError(
                 f"n_clusters: expected 1 to {len(vectors)} (the number of images), found "
@@ -206,9 +206,9 @@ class Nearest:
         rounding = 2 * (vectors.shape[1] + 4) * float(np.finfo(np.float32).epsneg)
 
         def work(block: slice) -> None:
-            some = vectors[block]
+            points = vectors[block]
             # x·(c − o) − ½(|c|² − |o|²) is −½|x − c|² but for what is the same for all centres.
-            near = some @ self.columns
+            near = points @ self.columns
             near -= self.half
             nearest = near.argmax(axis=1)
             rows = np.arange(len(nearest))
@@ -217,10 +217,10 @@ class Nearest:
             # Where the second best is within rounding of the best, only double precision can
             # decide.
             lead = best - near.max(axis=1)
-            error = rounding * (np.sqrt(np.vecdot(some, some)) * self.reach + self.limit)
+            error = rounding * (np.sqrt(np.vecdot(points, points)) * self.reach + self.limit)
             close = np.flatnonzero(lead <= error)
             if len(close):
-                products = some[close].astype(np.float64) @ self.exact.T
+                products = points[close].astype(np.float64) @ self.exact.T
                 squares = (self.exact * self.exact).sum(axis=1)
                 nearest[close] = (products - squares / 2).argmax(axis=1)
             labels[block] = nearest

@@ -92,9 +92,9 @@ class NumPyKernels:
         nearest = distance.argmin(axis=1)
         distance += squares[rows, None]
         np.sqrt(np.maximum(distance, 0, out=distance), out=distance)
-        own = np.arange(len(rows)), nearest
-        labels[rows], upper[rows] = nearest, distance[own]
-        distance[own] = np.inf
+        to_nearest = np.arange(len(rows)), nearest
+        labels[rows], upper[rows] = nearest, distance[to_nearest]
+        distance[to_nearest] = np.inf
         second[rows] = distance.min(axis=1)
         distance += travel
         lower[rows] = distance
@@ -119,11 +119,11 @@ class NumPyKernels:
         """
         second[rows] = (lower[rows] - travel).min(axis=1)
         near: NDArray[np.bool_] = second[rows] < upper[rows] + slack
-        here = rows[near]
-        own = np.einsum("ij,ij->i", points[here], centers[labels[here]])
-        own = squares[here] - 2 * own + center_squares[labels[here]]
-        upper[here] = np.sqrt(np.maximum(own, 0))
-        near[near] = second[here] < upper[here] + slack
+        close = rows[near]
+        square = np.einsum("ij,ij->i", points[close], centers[labels[close]])
+        square = squares[close] - 2 * square + center_squares[labels[close]]
+        upper[close] = np.sqrt(np.maximum(square, 0))
+        near[near] = second[close] < upper[close] + slack
         return near
 
 

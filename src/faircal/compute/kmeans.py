@@ -163,8 +163,8 @@ def starting_rows(
     centres are drawn, and measured, at a time.
     """
     size, trials, most, _ = sizes(n, n_clusters)
-    some = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
-    sample = sample_of(slice(None) if size == n else some)
+    subset = np.arange(n) if size == n else np.sort(rng.choice(n, size, replace=False))
+    sample = sample_of(slice(None) if size == n else subset)
     chosen = [int(rng.integers(size))]
     sample.measure(np.array(chosen))
     sample.choose(np.zeros(trials, dtype=np.intp))
@@ -193,7 +193,7 @@ def starting_rows(
             chosen.append(int(drawn[kept[best]]))
         # Many refused: the distribution had moved on; draw fewer at a time.
         steps = steps * 2 if len(chosen) == goal else max(1, len(chosen) - goal + steps)
-    return some[chosen]
+    return subset[chosen]
 
 
 class _CandidatesInMemory:

@@ -74,17 +74,17 @@ def _terms(features: Floats, mass: Floats, theta: Floats, block: _PointBlock) ->
     In rows, of shape (m + 2 + (m + 1)(m + 2)/2, n_points).
     """
     features, mass = features[:, block.points], mass[block.points]
-    own = list(theta[block.sets[0]])
+    coefficients = list(theta[block.sets[0]])
     if len(block.sets) > 1:  # each coefficient for every point
         lengths = np.diff(np.append(block.firsts, block.points.stop))
-        own = [np.repeat(column, lengths) for column in theta[block.sets].T]
+        coefficients = [np.repeat(column, lengths) for column in theta[block.sets].T]
     m, n = features.shape
     rows = np.empty((m + 2 + (m + 1) * (m + 2) // 2, n))
     eta, small, loss = np.empty(n), np.empty(n), rows[0]
-    np.multiply(features[0], own[0], out=eta)
-    for x, slope in zip(features[1:], own[1:], strict=False):
+    np.multiply(features[0], coefficients[0], out=eta)
+    for x, slope in zip(features[1:], coefficients[1:], strict=False):
         eta += np.multiply(x, slope, out=small)
-    eta += own[m]
+    eta += coefficients[m]
     # e^−|η|, so that nothing overflows.
     np.negative(np.abs(eta, out=small), out=small)
     np.exp(small, out=small)

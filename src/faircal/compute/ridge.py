@@ -66,15 +66,15 @@ class Regression:
         """
         theta = start
         with one_blas_thread():
-            here = self._sums(theta, penalty)
+            sums = self._sums(theta, penalty)
             for _ in range(_MOST_STEPS):
-                solved: Float64 = cho_solve(cho_factor(here.hessian), here.gradient.ravel())
+                solved: Float64 = cho_solve(cho_factor(sums.hessian), sums.gradient.ravel())
                 step = -solved.reshape(theta.shape)
                 # Newton's decrement −gᵀd: twice what the quadratic model promises.
-                gain = -float((step * here.gradient).sum())
+                gain = -float((step * sums.gradient).sum())
                 if gain < _GAIN * len(self.t):
                     return theta + step
-                theta, here = self._walk(theta, step, gain, here.loss, penalty)
+                theta, sums = self._walk(theta, step, gain, sums.loss, penalty)
         return theta
 
     def lines(self, theta: Float64) -> tuple[Float64, Float64]:
@@ -94,11 +94,11 @@ class Regression:
         """Go along `step`, half as far as long as that is too far."""
         length = 1.0
         while True:
-            there = theta + length * step
-            sums = self._sums(there, penalty)
+            moved = theta + length * step
+            sums = self._sums(moved, penalty)
             # Armijo's rule: a ten-thousandth of what the slope promises will do.
             if sums.loss <= loss - 1e-4 * length * gain or length < 1e-10:
-                return there, sums
+                return moved, sums
             length /= 2
 
     def _sums(self, theta: Float64, penalty: Float64) -> _RidgeSums:

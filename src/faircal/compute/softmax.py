@@ -194,9 +194,9 @@ class Full(Form):
         x = np.column_stack([z, np.ones(n)])
         wide = (p[:, :, None] * x[:, None, :]).reshape(n, -1)
         hessian = -(wide.T @ wide)
-        own = (wide.T @ x).reshape(c, c + 1, c + 1)
+        of_class = (wide.T @ x).reshape(c, c + 1, c + 1)
         blocks = hessian.reshape(c, c + 1, c, c + 1)
-        blocks[np.arange(c), :, np.arange(c), :] += own
+        blocks[np.arange(c), :, np.arange(c), :] += of_class
         return hessian
 
     def curvature(self, p: Float64, z: Float64) -> Float64:
@@ -347,19 +347,19 @@ def _newton(
     then more is added to the curvature, and less again when that went well.
     """
     bounds = np.full(len(theta), -np.inf) if least is None else least
-    here, damping = _pulled(rows, pull, theta), _DAMPING
+    sums, damping = _pulled(rows, pull, theta), _DAMPING
     for _ in range(_MOST_STEPS):
-        free = (theta > bounds) | (here.gradient < 0.0)
+        free = (theta > bounds) | (sums.gradient < 0.0)
         # Coefficients at their bound that would leave the allowed range stay where they are.
-        step = _step(here, pull, free, damping)
-        gain = -float(step @ here.gradient)
+        step = _step(sums, pull, free, damping)
+        gain = -float(step @ sums.gradient)
         last = 0.0 <= gain <= least_gain and damping == _DAMPING
-        theta, there, length = _walk(rows, pull, theta, step, here, bounds)
+        theta, reached, length = _walk(rows, pull, theta, step, sums, bounds)
         if last or (length == 0.0 and damping > 1.0):
             break
         # Levenberg and Marquardt: less damping after a good step, more after one hardly taken.
         damping = max(damping / 1e3, _DAMPING) if length > 1e-3 else damping * 1e3
-        here = there
+        sums = reached
     return theta
 
 
@@ -369,20 +369,20 @@ def _pulled(rows: SoftmaxRows, pull: Pull, theta: Float64) -> _LossSums:
     return _LossSums(sums.loss + value, sums.gradient + slope, sums.hessian)
 
 
-def _step(here: _LossSums, pull: Pull, free: NDArray[np.bool_], damping: float) -> Float64:
+def _step(sums: _LossSums, pull: Pull, free: NDArray[np.bool_], damping: float) -> Float64:
     """Return the way to the least of the quadratic model, in the free coefficients."""
-    hessian = here.hessian + np.diag(pull.weight)
+    hessian = sums.hessian + np.diag(pull.weight)
     most = max(float(np.abs(np.diagonal(hessian)).max()), _LEAST_CURVATURE)
     hessian[np.diag_indices_from(hessian)] += damping * most
-    step = np.zeros_like(here.gradient)
+    step = np.zeros_like(sums.gradient)
     inner = hessian if free.all() else hessian[np.ix_(free, free)]
     if len(inner):
-        step[free] = -np.linalg.solve(inner, here.gradient[free])
+        step[free] = -np.linalg.solve(inner, sums.gradient[free])
     return step
 
 
 def _walk(
-    rows: SoftmaxRows, pull: Pull, theta: Float64, step: Float64, here: _LossSums, bounds: Float64
+    rows: SoftmaxRows, pull: Pull, theta: Float64, step: Float64, start: _LossSums, bounds: Float64
 ) -> tuple[Float64, _LossSums, float]:
     """Go along `step`, half as far as long as that is too far; nowhere where it leads uphill.
 
@@ -391,17 +391,17 @@ def _walk(
     """
     length = 1.0
     for _ in range(_MOST_HALVINGS):
-        there = np.maximum(theta + length * step, bounds)
-        slope = float(here.gradient @ (there - theta))
+        moved = np.maximum(theta + length * step, bounds)
+        slope = float(start.gradient @ (moved - theta))
         if not slope <= 0.0:
             break
-        sums = _pulled(rows, pull, there)
-        if sums.loss <= here.loss + 1e-4 * slope + _ROUNDING * abs(here.loss):
-            return there, sums, length
+        sums = _pulled(rows, pull, moved)
+        if sums.loss <= start.loss + 1e-4 * slope + _ROUNDING * abs(start.loss):
+            return moved, sums, length
         if length == 1.0:
             length = min(length, _FARTHEST / rows.reach(step))
         length /= 2
-    return theta, here, 0.0
+    return theta, start, 0.0
 
 
 def _lbfgs(rows: SoftmaxRows, pull: Pull, start: Float64, gain: float) -> Float64:

@@ -21,7 +21,7 @@ from faircal._base.errors import ParameterError
 
 T = TypeVar("T")
 
-#: Sets the number of threads; the cores that the process may use unless told.
+#: Sets the number of threads; the cores that the process may use by default.
 VARIABLE = "FAIRCAL_THREADS"
 
 

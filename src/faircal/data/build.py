@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal.data.columns import (
-    WHOLE,
+    ALL_ROWS,
     Column,
     Index,
     Span,
@@ -95,7 +95,7 @@ def build_pairs(
     index: Index,
     where: str,
     score_range: tuple[float, float] | None,
-    span: Span = WHOLE,
+    span: Span = ALL_ROWS,
     text_folds: bool = False,
 ) -> tuple[Pairs, NDArray[np.float64] | None]:
     """Read the pairs table; the second value is its ``score`` column, where there is one.
@@ -200,8 +200,8 @@ class ScoreColumns:
 
     def attributes_in(self, columns: Collection[str]) -> list[str]:
         """Return the attributes whose columns are among `columns`."""
-        there = set(columns)
-        return [key for key, name in self.attributes.items() if (name or f"left_{key}") in there]
+        present = set(columns)
+        return [key for key, name in self.attributes.items() if (name or f"left_{key}") in present]
 
     def attribute(self, table: pa.Table, key: str, where: str) -> Column:
         """Return an attribute of the left sides of all pairs, then of the right ones."""
@@ -251,7 +251,7 @@ def build_scored(
     layout: ScoreColumns,
     where: str,
     score_range: tuple[float, float] | None,
-    span: Span = WHOLE,
+    span: Span = ALL_ROWS,
     *,
     text_folds: bool = False,
     crossed: Sequence[str] | None = None,

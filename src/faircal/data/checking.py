@@ -92,7 +92,7 @@ def describe_data(data: Dataset, attribute: str | None = None) -> dict[str, Any]
 def find_faults(data: Dataset, attribute: str | None = None) -> list[Fault]:
     """Return everything worth telling about `data`, errors first.
 
-    `attribute` makes the groups whose sizes are looked at; all columns crossed unless told.
+    `attribute` makes the groups whose sizes are looked at; all columns crossed by default.
     """
     checks: tuple[Callable[[Dataset], Iterator[Fault]], ...] = (
         _labels,
@@ -262,7 +262,7 @@ def _groups(data: Dataset, attribute: str | None) -> Iterator[Fault]:
     if attribute is None:
         yield Fault("note", "no groups", 1, "nothing to compare", data.why_no_groups())
         return
-    small = [row for row in describe_groups(data, attribute) if not row.enough]
+    small = [row for row in describe_groups(data, attribute) if not row.sufficient]
     if small:
         row = min(small, key=lambda row: row.imposter)
         people = "" if row.people is None else f"{row.people} people, "
@@ -286,7 +286,7 @@ class GroupSize:
     imposter: int
 
     @property
-    def enough(self) -> bool:
+    def sufficient(self) -> bool:
         """Whether there is enough to say anything."""
         return (
             (self.people is None or self.people >= LEAST_PEOPLE)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from faircal._base.errors import DataError
 from faircal._base.registry import did_you_mean
-from faircal.data.columns import UNKNOWN, WHOLE, Column, as_numbers, first_true
+from faircal.data.columns import ALL_ROWS, UNKNOWN, Column, as_numbers, first_true
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
@@ -209,8 +209,8 @@ def label_codes(
     missing = labels.codes == UNKNOWN
     if missing.any():
         raise DataError(
-            f"{where}, {WHOLE.row(missing)}: expected a label, found none "
-            f"({WHOLE.such(int(missing.sum()))}); fill it in or remove these rows"
+            f"{where}, {ALL_ROWS.row(missing)}: expected a label, found none "
+            f"({ALL_ROWS.such(int(missing.sum()))}); fill it in or remove these rows"
         )
     code_of = {name: code for code, name in enumerate(classes)}
     if boolean:
@@ -224,7 +224,7 @@ def label_codes(
         hint = f"known: {', '.join(classes[:_LISTED])} and {len(classes) - _LISTED} more"
         hint = did_you_mean(name, classes) if len(classes) <= _LISTED else hint
         raise DataError(
-            f"{where}, {WHOLE.row(foreign)}: label {name!r} is not among the classes "
-            f"({WHOLE.such(int(foreign.sum()))}); correct it or add its probabilities ({hint})"
+            f"{where}, {ALL_ROWS.row(foreign)}: label {name!r} is not among the classes "
+            f"({ALL_ROWS.such(int(foreign.sum()))}); correct it or add its probabilities ({hint})"
         )
     return codes

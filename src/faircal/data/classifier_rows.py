@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError
 from faircal.data.build import MOST_GROUPS, makes_groups, require_crossable
 from faircal.data.class_probabilities import as_probabilities_matrix, label_codes
-from faircal.data.columns import WHOLE, Column, as_floats, first_true, parse_fold
+from faircal.data.columns import ALL_ROWS, Column, as_floats, first_true, parse_fold
 from faircal.data.tables import open_npy, read_table, require_columns
 from faircal.data.types import cross
 
@@ -305,8 +305,8 @@ def _check_finite(matrix: NDArray[Any], where: str, names: Sequence[str]) -> Non
     at = first_true(bad[row])
     column = f"column '{names[at]}'" if names else f"column {at + 1}"
     raise DataError(
-        f"{where}, {column}, {WHOLE.row(wrong)}: expected a finite number, found "
-        f"{matrix[row, at]} ({WHOLE.such(int(wrong.sum()))}); correct or remove them"
+        f"{where}, {column}, {ALL_ROWS.row(wrong)}: expected a finite number, found "
+        f"{matrix[row, at]} ({ALL_ROWS.such(int(wrong.sum()))}); correct or remove them"
     )
 
 

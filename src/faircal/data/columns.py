@@ -48,7 +48,7 @@ class Span:
         return f"{count} such rows" + (f" up to row {self.stop}" if self.stop is not None else "")
 
 
-WHOLE = Span()
+ALL_ROWS = Span()
 SOMEWHERE = Span(numbered=False)
 
 
@@ -166,7 +166,7 @@ def as_numbers(values: Any) -> NDArray[np.float64] | None:
 
 
 def require_filled(
-    array: pa.Array | pa.ChunkedArray, where: str, remedy: str, span: Span = WHOLE
+    array: pa.Array | pa.ChunkedArray, where: str, remedy: str, span: Span = ALL_ROWS
 ) -> None:
     """Raise where a column, which `where` names, has a missing value."""
     if array.null_count:
@@ -180,7 +180,7 @@ def first_true(mask: NDArray[np.bool_]) -> int:
 
 
 def parse_genuine(
-    values: Any, where: str, name: str = "genuine", span: Span = WHOLE
+    values: Any, where: str, name: str = "genuine", span: Span = ALL_ROWS
 ) -> NDArray[np.bool_]:
     """Read a column of 0/1/true/false as booleans.
 
@@ -213,7 +213,7 @@ def parse_genuine(
     return true
 
 
-def parse_fold(values: Any, where: str, span: Span = WHOLE, text: bool = False) -> NDArray[Any]:
+def parse_fold(values: Any, where: str, span: Span = ALL_ROWS, text: bool = False) -> NDArray[Any]:
     """Read fold names: an integer array where all are whole numbers, else text.
 
     `text` where they are text in any case, as other parts of the column are.
@@ -248,7 +248,7 @@ def parse_scores(
     name: str,
     where: str,
     limits: tuple[float, float] | None,
-    span: Span = WHOLE,
+    span: Span = ALL_ROWS,
 ) -> NDArray[np.float64]:
     """Read a score column; finite, and inside `limits`, where there are any, but for rounding."""
     remedy = "correct the column or name another one as score"
@@ -274,7 +274,7 @@ def parse_scores(
     return np.clip(scores, low, high)
 
 
-def parse_ids(column: pa.ChunkedArray, name: str, where: str, span: Span = WHOLE) -> pa.Array:
+def parse_ids(column: pa.ChunkedArray, name: str, where: str, span: Span = ALL_ROWS) -> pa.Array:
     """Return a column of ids: int64 where each is a whole number as usually written, else text."""
     place = f"{where}, column '{name}'"
     array = as_arrow(column, place)
@@ -318,17 +318,17 @@ class Index:
                 self._rows[numbers - low] = np.arange(len(ids), dtype=np.int32)
 
     def find(
-        self, column: pa.ChunkedArray, name: str, where: str, span: Span = WHOLE
+        self, column: pa.ChunkedArray, name: str, where: str, span: Span = ALL_ROWS
     ) -> NDArray[np.intp]:
         """Return the position of each id of `column`, −1 where there is no such id."""
-        asked, ids = parse_ids(column, name, where, span), self._ids
-        if pa.types.is_integer(asked.type) and len(self._rows):
-            numbers = np.asarray(asked)
+        parsed, ids = parse_ids(column, name, where, span), self._ids
+        if pa.types.is_integer(parsed.type) and len(self._rows):
+            numbers = np.asarray(parsed)
             inside = (numbers >= self._low) & (numbers < self._low + len(self._rows))
             rows = self._rows[np.where(inside, numbers, self._low) - self._low]
             return np.where(inside, rows, -1).astype(np.intp)
-        if asked.type != ids.type:
+        if parsed.type != ids.type:
             if self._texts is None:
                 self._texts = self._ids.cast(pa.string())
-            asked, ids = asked.cast(pa.string()), self._texts
-        return np.array(pc.index_in(asked, value_set=ids).fill_null(-1), dtype=np.intp)
+            parsed, ids = parsed.cast(pa.string()), self._texts
+        return np.array(pc.index_in(parsed, value_set=ids).fill_null(-1), dtype=np.intp)

@@ -105,7 +105,7 @@ class Dataset:
     similarity: Mapping[str, Scores]
     has_images: bool
     default_attribute: str | None
-    #: Pairs in a part, of streams too, unless told.
+    #: Pairs in a part, of streams too, by default.
     BATCH: ClassVar[int] = 1 << 20
 
     def __init__(

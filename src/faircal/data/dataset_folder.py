@@ -59,7 +59,7 @@ def load(
         A folder with ``images``, ``pairs`` and embeddings, or one table with ``genuine`` and
         scores (``.csv``, ``.parquet``, or a folder of ``part-*.parquet`` files).
     features : sequence of str, optional
-        Which networks (embedding files, score columns) to read; all unless told.
+        Which networks (embedding files, score columns) to read; all by default.
     normalize : bool
         Scale embeddings to unit length before clustering and scoring.
     device : str
@@ -94,7 +94,7 @@ def load(
     images, about, pairs_file = folder.images, folder.about, find_table(source, "pairs")
     index, table, where = Index(images.ids), read_table(pairs_file), str(pairs_file)
     if on_fault is not None:
-        table = _known_pairs(table, index, where, on_fault)
+        table = _pairs_of_images(table, index, where, on_fault)
     pairs, scores = build_pairs(table, index, where, limits)
     joined = join_scores(folder.embeddings, scores, where)
     name = str(about.get("name", source.resolve().name))
@@ -162,22 +162,22 @@ def read_images(
     return ImageFolder(images, matrices, fold, about)
 
 
-def _known_pairs(
+def _pairs_of_images(
     table: pa.Table, index: Index, where: str, on_fault: Callable[[Fault], None]
 ) -> pa.Table:
     """Leave out pairs with an unknown image: the caller collects faults."""
     require_columns(table, _SIDES, where)
     usable = np.ones(table.num_rows, dtype=bool)
     for side in _SIDES:
-        here = index.find(table[side], side, where) >= 0
-        usable &= here
-        if not here.all():
-            row = int(np.flatnonzero(~here)[0])
+        listed = index.find(table[side], side, where) >= 0
+        usable &= listed
+        if not listed.all():
+            row = int(np.flatnonzero(~listed)[0])
             on_fault(
                 Fault(
                     "error",
                     f"ids in column '{side}' of {Path(where).name} that are not among the images",
-                    int((~here).sum()),
+                    int((~listed).sum()),
                     f"row {row + 1}: {table[side][row].as_py()!r}",
                     "add the images or remove these pairs",
                 )

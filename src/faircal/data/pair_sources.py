@@ -82,17 +82,17 @@ class FolderParts:
         """The names of the attributes."""
         return tuple(self.images.attributes)
 
-    def columns(self, needed: Collection[str] | None, there: Collection[str]) -> list[str]:
-        """Return which columns, of those that are `there`, hold what is `needed`; None: all.
+    def columns(self, needed: Collection[str] | None, present: Collection[str]) -> list[str]:
+        """Return which columns, of those that are `present`, hold what is `needed`; None: all.
 
         Attributes and people are in the images.
         """
         optional = [name for name in ("genuine", "fold") if needed is None or name in needed]
-        return [name for name in ("left", "right", *optional, "score") if name in there]
+        return [name for name in ("left", "right", *optional, "score") if name in present]
 
-    def score_columns(self, there: Collection[str]) -> list[str]:
-        """Return the columns of ready-made scores, of those that are `there`."""
-        return [name for name in ("score",) if name in there]
+    def score_columns(self, present: Collection[str]) -> list[str]:
+        """Return the columns of ready-made scores, of those that are `present`."""
+        return [name for name in ("score",) if name in present]
 
     def build(self, table: pa.Table, span: Span, text_folds: bool, score_range: Range) -> Dataset:
         """Make and check the part `span` of the pairs."""
@@ -162,12 +162,12 @@ class TableParts:
         """The names of the attributes."""
         return tuple(self.layout.attributes)
 
-    def columns(self, needed: Collection[str] | None, there: Collection[str]) -> list[str]:
+    def columns(self, needed: Collection[str] | None, present: Collection[str]) -> list[str]:
         """Return the columns for what is `needed`; None: all but `ROW`."""
-        numbered = needed is not None and "row" in needed and ROW in there
+        numbered = needed is not None and "row" in needed and ROW in present
         return [*self.layout.columns(needed), *([ROW] if numbered else [])]
 
-    def score_columns(self, there: Collection[str]) -> list[str]:  # noqa: ARG002
+    def score_columns(self, present: Collection[str]) -> list[str]:  # noqa: ARG002
         """Return the columns of ready-made scores."""
         return list(self.layout.scores)
 
@@ -177,7 +177,7 @@ class TableParts:
         if ROW in table.column_names:
             rows = np.asarray(table[ROW], np.int64)
             table = table.drop_columns([ROW])
-        there = set(self.layout.attributes_in(table.column_names))
+        present = set(self.layout.attributes_in(table.column_names))
         images, pairs, scores = build_scored(
             table,
             self.layout,
@@ -185,7 +185,7 @@ class TableParts:
             self.limits,
             span,
             text_folds=text_folds,
-            crossed=[key for key in self.crossed or () if key in there],
+            crossed=[key for key in self.crossed or () if key in present],
             n_rows=self.n_rows,
             rows=rows,
         )

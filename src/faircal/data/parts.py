@@ -80,7 +80,7 @@ class OccurringGroups:
 
     def merge(self, other: OccurringGroups) -> None:
         """Add what occurs in other parts."""
-        self.groups = [own | more for own, more in zip(self.groups, other.groups, strict=True)]
+        self.groups = [names | more for names, more in zip(self.groups, other.groups, strict=True)]
 
     def state(self) -> TallyState:
         """Return all as JSON and arrays."""
@@ -217,8 +217,8 @@ class StoredPairs(ABC):
         source = self.source
         if isinstance(source, FolderParts) or source.crossed is not None:
             return source
-        asked = source.layout.attributes_in(columns)
-        return replace(source, crossed=self.crossed) if asked else source
+        attributes = source.layout.attributes_in(columns)
+        return replace(source, crossed=self.crossed) if attributes else source
 
     def why_no_groups(self) -> str:
         """Say why there is no default attribute, and what to do."""
@@ -301,7 +301,7 @@ class StoredPairs(ABC):
             Gives a tally; on a cluster it travels, and is called for each of its tasks.
         columns : collection of str, optional
             What is needed besides scores, of ``genuine``, ``fold``, ``probability``, ``identity``
-            and the attributes of a score table; everything unless told.
+            and the attributes of a score table; everything by default.
         progress : callable, optional
         kept : KeptTally, optional
             Lets a stream go on after an interruption; a cluster has no use for it.

@@ -133,15 +133,15 @@ class PairStream(StoredPairs):
         names, where = self._score_columns, str(self.table.path)
         every = max(1, self.table.n_rows // _SAMPLED)
         least, greatest = dict.fromkeys(names, np.inf), dict.fromkeys(names, -np.inf)
-        some: dict[str, list[NDArray[np.float64]]] = {name: [] for name in names}
+        samples: dict[str, list[NDArray[np.float64]]] = {name: [] for name in names}
         for span, table in self.read(names) if names else ():
             for name in names:
                 scores = parse_scores(table[name], name, where, self.source.limits, span)
                 least[name] = min(least[name], float(scores.min()))
                 greatest[name] = max(greatest[name], float(scores.max()))
-                some[name].append(scores[-span.start % every :: every])
+                samples[name].append(scores[-span.start % every :: every])
         return {
-            name: ScoreSummary(least[name], greatest[name], np.concatenate(some[name]))
+            name: ScoreSummary(least[name], greatest[name], np.concatenate(samples[name]))
             for name in names
         }
 
@@ -246,7 +246,7 @@ class PairStream(StoredPairs):
         start : int
         columns : collection of str, optional
             What is needed besides scores, of ``genuine``, ``fold``, ``probability``, ``identity``
-            and the attributes of a score table; everything unless told.
+            and the attributes of a score table; everything by default.
         """
         return ahead(self._parts(start, columns))
 
@@ -331,7 +331,7 @@ def open_stream(
         As for `load`.
     batch : int, optional
         The most pairs in a part: memory is a multiple of it, whatever the number of pairs. A
-        million unless told.
+        million by default.
     fold, leave_out : optional
         Keep only the pairs of this fold, or those of all others; the pairs need a column ``fold``.
 

@@ -251,7 +251,7 @@ def require_columns(table: pa.Table | pa.Schema, names: Sequence[str], where: st
 def choose(
     names: Collection[str], chosen: Sequence[str] | None, where: str, what: str
 ) -> list[str]:
-    """Return `chosen` (all of `names` unless told); an unknown one is an error with a hint."""
+    """Return `chosen` (by default all of `names`); an unknown one is an error with a hint."""
     for name in chosen or ():
         if name not in names:
             raise DataError(f"{where}: no {what} named '{name}'; {did_you_mean(name, names)}")

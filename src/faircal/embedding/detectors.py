@@ -132,9 +132,9 @@ class DlibDetector(Detector):
         with self._lock:
             faces = self._faces(np.ascontiguousarray(pixels))
         surest = max((face.score for face in faces), default=0.0)
-        sure = [face for face in faces if face.score >= surest / 2]
+        certain = [face for face in faces if face.score >= surest / 2]
         rest = [face for face in faces if face.score < surest / 2]
-        return sorted(sure, key=_area, reverse=True) + sorted(rest, key=_area, reverse=True)
+        return sorted(certain, key=_area, reverse=True) + sorted(rest, key=_area, reverse=True)
 
     def _faces(self, pixels: NDArray[np.uint8]) -> list[Face]:
         boxes, scores, _ = self._find.run(pixels, 0, 0.0)

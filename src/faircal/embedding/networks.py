@@ -125,8 +125,8 @@ class OnnxNetwork(Network):
         parts = []
         for start in range(0, len(numbers), self._batch):
             part = numbers[start : start + self._batch]
-            lacking = self._batch - len(part)
-            full = np.concatenate([part, np.zeros_like(part[:1]).repeat(lacking, axis=0)])
+            padding = self._batch - len(part)
+            full = np.concatenate([part, np.zeros_like(part[:1]).repeat(padding, axis=0)])
             parts.append(self._run(full)[: len(part)])
         return np.concatenate(parts)
 
@@ -151,12 +151,12 @@ class OnnxNetwork(Network):
 
 def _cuda(available: list[str], device: str) -> tuple[str, dict[str, int]] | None:
     """Return the GPU that onnxruntime is to run on; None: the CPU."""
-    kind, here = device_kind(device), "CUDAExecutionProvider" in available
-    if kind == "cuda" and not here:
+    kind, has_cuda = device_kind(device), "CUDAExecutionProvider" in available
+    if kind == "cuda" and not has_cuda:
         raise ParameterError(
             "device: this onnxruntime has no CUDA; install onnxruntime-gpu, or choose cpu"
         )
-    if kind == "cpu" or not here:
+    if kind == "cpu" or not has_cuda:
         return None
     number = device.partition(":")[2]
     if number and not number.isdigit():

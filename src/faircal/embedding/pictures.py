@@ -83,7 +83,7 @@ def read_picture(
 
     With `least`, a JPEG may be decoded at a half, a quarter or an eighth of its size, so long as
     both sides stay at that many pixels or more: several times as fast. `formats` are the kinds that
-    are read, all that Pillow knows unless told.
+    are read, all that Pillow knows by default.
     """
     from PIL import Image
 
@@ -157,8 +157,8 @@ def _turned(picture: Image, points: NDArray[np.float64], how: Preprocessing) -> 
 
     goal = np.asarray(how.points, dtype=np.float64) + 0.5  # centres of pixels
     # Fitted from the face to its goal, as face networks' owners do; the way back reads the pixels.
-    there, moved = similarity(points + 0.5, goal)
-    turn, move = 1 / there, -moved / there
+    scale, moved = similarity(points + 0.5, goal)
+    turn, move = 1 / scale, -moved / scale
     # A much larger face is shrunk first, else most of its pixels would be passed over.
     factor = max(1, math.floor(abs(turn)))
     if factor > 1:

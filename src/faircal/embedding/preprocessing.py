@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import existing
-from faircal._base.registry import Registry, check_whole, did_you_mean
+from faircal._base.registry import Registry, check_integer, did_you_mean
 
 Points = tuple[tuple[float, float], ...]
 
@@ -75,8 +75,8 @@ class Preprocessing:
     normalize: bool = True
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, 1)
-        check_whole("margin", self.margin, 0)
+        check_integer("size", self.size, 1)
+        check_integer("margin", self.margin, 0)
         rules = {
             "size": (self.size <= LARGEST, f"{LARGEST} or less"),
             "margin": (self.margin < self.size, f"less than size {self.size}"),
@@ -159,16 +159,18 @@ def read_description(path: Path) -> Description:
         raise DataError(f"{path}: cannot be read ({error.strerror}); give a TOML file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: not valid TOML ({error}); correct it") from error
-    own = [field.name for field in fields(Preprocessing)]
+    settings = [field.name for field in fields(Preprocessing)]
     for name in described:
-        if name not in (*_OWN, *own):
-            raise DataError(f"{path}: unknown key '{name}'; {did_you_mean(name, (*_OWN, *own))}")
+        if name not in (*_OWN, *settings):
+            raise DataError(
+                f"{path}: unknown key '{name}'; {did_you_mean(name, (*_OWN, *settings))}"
+            )
     for name in _OWN:
         if name in described and not isinstance(described[name], str):
             raise DataError(f"{path}: '{name}' is {described[name]!r}; expected text in quotes")
     if "file" not in described or not {"preset", "size"} & described.keys():
         raise DataError(f"{path}: expected 'file', and 'preset' or 'size'; add what is missing")
-    values: dict[str, Any] = {name: described[name] for name in own if name in described}
+    values: dict[str, Any] = {name: described[name] for name in settings if name in described}
     try:
         if _are_points(values.get("points")):
             values["points"] = tuple(tuple(point) for point in values["points"])

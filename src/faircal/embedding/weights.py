@@ -17,7 +17,8 @@ class Weights:
     """A file that somebody else publishes, and that faircal never downloads.
 
     `origin` is its address, or the command that installs it: an installed `package` may have it in
-    a folder `inside`. Without a known `sha256` it is told by the checksum of the file at hand.
+    a folder `inside`. Without a known `sha256` the
+    checksum of the file at hand identifies it.
     """
 
     file: str

@@ -70,10 +70,10 @@ for _method in (
 def make_method(name: str, **parameters: Any) -> Method:
     """Return an unfitted method by name; an unknown parameter is an error with a hint."""
     method = METHODS[name]
-    known = method._get_param_names()
+    names = method._get_param_names()
     for parameter in parameters:
-        if parameter not in known:
-            hint = did_you_mean(parameter, known)
+        if parameter not in names:
+            hint = did_you_mean(parameter, names)
             raise ParameterError(f"method {name} has no parameter {parameter!r}; {hint}")
     return method(**parameters)
 

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 
 from faircal._base.errors import DataError, MissingExtraError, NotFittedError, ParameterError
 from faircal._base.jobs import Job, Progress, silent
-from faircal._base.registry import check_whole, did_you_mean
+from faircal._base.registry import check_integer, did_you_mean
 from faircal.calibrators import make_calibrator
 from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.data import Dataset, Embeddings, Groups, Memo, PairParts, PairStream
@@ -299,7 +299,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
-        """Return what each parameter is unless told."""
+        """Return the default of each parameter."""
         return {
             name: parameter.default for name, parameter in inspect.signature(cls).parameters.items()
         }
@@ -309,7 +309,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         parameters = self.get_params(deep=False)
         for name, least in _LEAST.items():
             if name in parameters:
-                check_whole(name, parameters[name], least)
+                check_integer(name, parameters[name], least)
         if "calibrator" in parameters:
             make_calibrator(parameters["calibrator"], (-1.0, 1.0))
         if "target_fpr" in parameters:
@@ -360,7 +360,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     def _inputs(
         self, data: Dataset, fitting: bool, job: Job | None = None, labels: bool | None = None
     ) -> Inputs:
-        """Return what the method may see: `labels` when fitting, unless told."""
+        """Return what the method may see: the labels, too, by default when fitting."""
         attribute = self._check(data, fitting)
         needs, labels = self.needs, fitting if labels is None else labels
         genuine = data.genuine if labels else np.empty(0, dtype=bool)

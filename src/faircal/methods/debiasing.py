@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, NotFittedError, ParameterError
-from faircal._base.registry import check_whole, did_you_mean
+from faircal._base.registry import check_integer, did_you_mean
 from faircal.calibrators import Calibrator
 from faircal.data import Dataset, Embeddings
 from faircal.data.dataset import COSINE_RANGE
@@ -71,7 +71,7 @@ class DebiasingRecipe(Recipe):
 
     def __post_init__(self) -> None:
         for units in check_list("discriminator", self.discriminator):
-            check_whole("discriminator", units, 1)
+            check_integer("discriminator", units, 1)
         counts = self.n_discriminators
         for name in counts if isinstance(counts, Mapping) else ():
             if not isinstance(name, str):
@@ -79,13 +79,13 @@ class DebiasingRecipe(Recipe):
                     f"n_discriminators: expected names of attributes, found {name!r}"
                 )
         for count in counts.values() if isinstance(counts, Mapping) else [counts]:
-            check_whole("n_discriminators", count, 1)
+            check_integer("n_discriminators", count, 1)
         for name in ("width", "restart_every", "batch_size"):
-            check_whole(name, getattr(self, name), 1)
+            check_integer(name, getattr(self, name), 1)
         for name in ("identity", "discriminator", "debias", "update"):
-            check_whole(f"{name}_epochs", getattr(self, f"{name}_epochs"), 0)
+            check_integer(f"{name}_epochs", getattr(self, f"{name}_epochs"), 0)
             check_number(f"{name}_rate", getattr(self, f"{name}_rate"), 0)
-        check_whole("episodes", self.episodes, 0)
+        check_integer("episodes", self.episodes, 0)
         check_number("debias_weight", self.debias_weight, 0)
         check_share("validation", self.validation)
         if not is_number(self.stop_at) or not 0 <= self.stop_at <= 1:
@@ -120,7 +120,7 @@ class DebiasingMethod(TrainedMethod[DebiasingRecipe]):
         ``paper``: as the text says. ``paper-code``: what its authors ran; see each method.
         Parameters that are None take the preset's values.
     attribute : str, optional
-        Which attribute makes the groups; all columns (crossed, or one by one) unless told.
+        Which attribute makes the groups; all columns (crossed, or one by one) by default.
     calibrator : str or Calibrator
     width : int
         Length of the new embeddings.
@@ -311,7 +311,7 @@ _AGENDA = DebiasingRecipe(
 class AGENDA(DebiasingMethod):
     """Map embeddings to new ones that one discriminator can't tell groups from; then the cosine.
 
-    How it works is told by `faircal.methods.debiasing.DebiasingMethod`. In the preset
+    `faircal.methods.debiasing.DebiasingMethod` says how it works. In the preset
     ``paper-code`` the discriminator ends in softmax(sigmoid(·)).
 
     Examples
@@ -342,7 +342,7 @@ _PASS_CODE = replace(_PASS, squash=True, identity_rate=1e-2, debias_rate=1e-4)
 class PASS(DebiasingMethod):
     """Map embeddings to new ones that an ensemble of discriminators can't tell groups from.
 
-    How it works is told by `faircal.methods.debiasing.DebiasingMethod`. There are two
+    `faircal.methods.debiasing.DebiasingMethod` says how it works. There are two
     discriminators: stage 3 heeds the one that is least ignorant, stage 4 teaches one after the
     other. In the preset ``paper-code`` they end in softmax(sigmoid(·)), and the learning rates of
     stages 1 and 3 are 10⁻² and 10⁻⁴ in place of 10⁻³.
@@ -364,7 +364,7 @@ class PASS(DebiasingMethod):
 class MultiPASS(DebiasingMethod):
     """PASS with an ensemble of discriminators for each attribute of ``a+b``.
 
-    How it works is told by `faircal.methods.debiasing.DebiasingMethod`. There are three
+    `faircal.methods.debiasing.DebiasingMethod` says how it works. There are three
     discriminators for ``gender``, two for any other attribute. In the preset ``paper-code`` they
     end in softmax(sigmoid(·)), the learning rates of stages 1, 3 and 4 are 10⁻², 10⁻⁴ and 10⁻⁴ in
     place of 10⁻³, and stage 4 goes on until the discriminators of all attributes are good.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import ParameterError
-from faircal._base.registry import check_whole
+from faircal._base.registry import check_integer
 from faircal.calibrators import Calibrator
 from faircal.data import Dataset
 from faircal.methods.inputs import Inputs, declared
@@ -60,8 +60,8 @@ class ComparisonRecipe(Recipe):
             raise ParameterError(
                 f"fairness: expected a number from 0 to 1, found {self.fairness!r}"
             )
-        check_whole("epochs", self.epochs, 1)
-        check_whole("batch_size", self.batch_size, 1)
+        check_integer("epochs", self.epochs, 1)
+        check_integer("batch_size", self.batch_size, 1)
         check_number("learning_rate", self.learning_rate, 0)
         check_number("weight_decay", self.weight_decay, 0)
         check_flag("dropout_when_scoring", self.dropout_when_scoring)
@@ -107,7 +107,7 @@ class FTC(TrainedMethod[ComparisonRecipe]):
         dropout still on when pairs are scored, and a calibrator that takes the score to lie in
         [−1, 1]. Parameters that are None take the preset's values.
     attribute : str, optional
-        Which attribute makes the groups (``a+b`` crosses); all columns crossed unless told.
+        Which attribute makes the groups (``a+b`` crosses); all columns crossed by default.
     calibrator : str or Calibrator
     hidden : tuple of float
         Hidden layers, as multiples of the embedding's length.

@@ -25,7 +25,7 @@ class GST(Method):
     Parameters
     ----------
     attribute : str, optional
-        Which attribute makes the groups (``a+b`` crosses); all columns crossed unless told.
+        Which attribute makes the groups (``a+b`` crosses); all columns crossed by default.
     calibrator : str or Calibrator
     target_fpr : float
         The false-positive rate it is fitted to (the paper: 0.1 %).

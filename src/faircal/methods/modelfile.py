@@ -106,12 +106,12 @@ def load_method(path: str | Path) -> Method:
 def encode(model: Method | FairCalClassifier) -> bytes:
     """Return the bytes of a model file; the same model gives the same bytes."""
     if isinstance(model, FairCalClassifier):
-        own, arrays = _classifier_parts(model)
+        state, arrays = _classifier_parts(model)
     else:
         values, arrays = divided(model._get_state())
         check_numbers(arrays)
         parameters = model.get_params(deep=False).items()
-        own = {
+        state = {
             "method": model.name,
             "parameters": {key: _to_json(value) for key, value in parameters},
             "score_range": list(model.score_range_),
@@ -120,7 +120,7 @@ def encode(model: Method | FairCalClassifier) -> bytes:
             "figures": model.diagnostics_.figures,
         }
     about, more = model.about_.parts()
-    header = {"faircal": __version__, "schema": SCHEMA, **own, "about": about}
+    header = {"faircal": __version__, "schema": SCHEMA, **state, "about": about}
     return pack(header, {**arrays, **more})
 
 

@@ -22,7 +22,7 @@ class Oracle(Method):
     Parameters
     ----------
     attribute : str, optional
-        Which attribute makes the groups (``a+b`` crosses); all columns crossed unless told.
+        Which attribute makes the groups (``a+b`` crosses); all columns crossed by default.
     calibrator : str or Calibrator
     min_pairs : int
         A group with fewer pairs, or one class only, uses the global calibrator.
@@ -54,7 +54,9 @@ class Oracle(Method):
         calibrator = make_calibrator(self.calibrator, inputs.score_range)
         self.calibrators_ = SetCalibrators.fit(calibrator, samples, self.min_pairs, inputs.engine)
         on_global = [
-            name for name, own in zip(self.groups_, self.calibrators_.own, strict=True) if not own
+            name
+            for name, has_own in zip(self.groups_, self.calibrators_.own, strict=True)
+            if not has_own
         ]
         if on_global:
             self.diagnostics_.note(f"groups on the global calibrator: {', '.join(on_global)}")

@@ -122,21 +122,21 @@ def estimate_share(
     with closing(stream.parts(0, {*columns, "identity"})) as parts:
         for part in parts:
             done += len(part)
-            some = part if keep >= 1 else part.subset(drawn.random(len(part)) < keep)
-            if len(some):
-                said.append(model.apply(some).probability)
-                people.add(some)
+            sample = part if keep >= 1 else part.subset(drawn.random(len(part)) < keep)
+            if len(sample):
+                said.append(model.apply(sample).probability)
+                people.add(sample)
             progress("estimating the share of genuine pairs", done, len(stream), "")
     progress("estimating the share of genuine pairs", 0, 0, "")
     if not said:
         raise DataError("--prior estimate: there are no pairs to estimate from; give a number")
     probability = np.concatenate(said)
     left, right = people.sides()
-    found = estimate_prior(probability, calibrated_at=calibrated_at, left=left, right=right)
-    notes = found.notes + people.notes()
+    estimate = estimate_prior(probability, calibrated_at=calibrated_at, left=left, right=right)
+    notes = estimate.notes + people.notes()
     if keep < 1:
         notes.append(f"estimated from {len(probability)} of {len(stream)} pairs, drawn at random")
-    return found, notes
+    return estimate, notes
 
 
 class _People:
@@ -156,8 +156,8 @@ class _People:
         if identity is None:
             self._by_image, codes = True, [side.astype(np.int64) for side in rows]
         else:
-            known = [self._numbers.setdefault(n, len(self._numbers)) for n in identity.names]
-            table = np.array([*known, UNKNOWN], np.int64)
+            numbers = [self._numbers.setdefault(n, len(self._numbers)) for n in identity.names]
+            table = np.array([*numbers, UNKNOWN], np.int64)
             codes = [table[identity.take(side)] for side in rows]
         for held, side in zip(self._sides, codes, strict=True):
             held.append(side)

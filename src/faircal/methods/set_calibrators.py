@@ -50,11 +50,11 @@ class SetCalibrators:
     """
 
     def __init__(
-        self, own: NDArray[np.bool_], fitted: list[Calibrator], fallback: Calibrator
+        self, has_own: NDArray[np.bool_], fitted: list[Calibrator], fallback: Calibrator
     ) -> None:
-        self.own, self.fallback = own, fallback
+        self.own, self.fallback = has_own, fallback
         following = iter(fitted)
-        self.maps = [next(following) if mine else fallback for mine in own]
+        self.maps = [next(following) if each else fallback for each in has_own]
         self._table = None
         if isinstance(fallback, LogisticCalibrator):
             # Coefficients of all maps side by side, the global ones last, where −1 finds them:
@@ -80,11 +80,11 @@ class SetCalibrators:
         # Pairs of one class say nothing of how odds grow with the score: no map of their own.
         genuine, mass = samples.totals()
         both_classes = (genuine > 0) & (genuine < mass)
-        own = ((samples.sizes >= min_pairs) & both_classes)[:-1]
+        has_own = ((samples.sizes >= min_pairs) & both_classes)[:-1]
         # All maps in one call: the calibrators that can, fit many sets at once.
-        which = [*np.flatnonzero(own), len(own)]
+        which = [*np.flatnonzero(has_own), len(has_own)]
         *fitted, fallback = calibrator.fit_sets(samples, which, engine)
-        return cls(own, fitted, fallback)
+        return cls(has_own, fitted, fallback)
 
     def mix(
         self,
@@ -164,10 +164,10 @@ class SetCalibrators:
     @classmethod
     def restore(cls, calibrator: Calibrator, state: dict[str, Any]) -> SetCalibrators:
         """Return those whose state `get_state` gave; they are like `calibrator`."""
-        own = state["own"].astype(bool)
-        if own.ndim != 1:
-            raise DataError(f"own: expected one entry for each set, found shape {own.shape}")
-        n_maps = 1 + int(own.sum())
+        has_own = state["own"].astype(bool)
+        if has_own.ndim != 1:
+            raise DataError(f"own: expected one entry for each set, found shape {has_own.shape}")
+        n_maps = 1 + int(has_own.sum())
         parts = {}
         for key in (key.removesuffix("_values") for key in state if key.endswith("_values")):
             values, lengths = state[f"{key}_values"], state[f"{key}_lengths"]
@@ -181,7 +181,7 @@ class SetCalibrators:
             clone(calibrator).set_state({key: of_maps[i] for key, of_maps in parts.items()})
             for i in range(n_maps)
         )
-        return cls(own, fitted, fallback)
+        return cls(has_own, fitted, fallback)
 
 
 def threshold_shifts(samples: Samples, target_fpr: float, rule: ThresholdRule) -> Float64:

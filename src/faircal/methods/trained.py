@@ -81,9 +81,9 @@ class TrainedMethod(Method, Generic[R]):
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
-        """Return what each parameter is unless told: what the default preset says."""
-        own = super().defaults()
-        return {**own, **vars(cls.presets[own["preset"]])}
+        """Return what each parameter is by default: what the default preset says."""
+        values = super().defaults()
+        return {**values, **vars(cls.presets[values["preset"]])}
 
     def check_parameters(self) -> None:
         """Raise `ParameterError` where a parameter's value cannot be; `fit` does this first."""

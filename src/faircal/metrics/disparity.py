@@ -200,7 +200,7 @@ def ir(
     """Return NIST's inequity rate; 1 is fair.
 
     ``IR = A^α · B^β``, A and B being `max_min` of false positive and false negative rates (Grother,
-    2021); β is 1 − α unless told.
+    2021); β is 1 − α by default.
 
     Examples
     --------

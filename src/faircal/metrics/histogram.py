@@ -127,7 +127,7 @@ def probability_edges() -> FloatArray:
     (1091, 1e-08, 0.99999999)
     """
     tails = [(m, 10**k) for k in range(4, 9) for m in range(1, 10)]
-    ends = [m / whole for m, whole in tails] + [(whole - m) / whole for m, whole in tails]
+    ends = [m / power for m, power in tails] + [(power - m) / power for m, power in tails]
     return np.unique(np.concatenate([np.arange(1001) / 1000, ends]))
 
 

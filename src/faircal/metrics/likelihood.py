@@ -74,7 +74,7 @@ def cllr(
     ----------
     prior : float, optional
         The share of genuine pairs that the probabilities were made for: that of the calibration
-        data where it is known. The share among these pairs unless told, which is right only for
+        data where it is known. The share among these pairs by default, which is right only for
         pairs drawn like the calibration data; one group of them is not, so pass it for groups.
     of : {"probability", "llr"}, default "probability"
         ``llr``: the numbers are log-likelihood ratios (nats) already, and no prior is needed.
@@ -135,9 +135,9 @@ def min_cllr(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None = No
     # Shares of each class in a block; their ratio is the block's likelihood ratio.
     shares = hit / ranking.n_genuine, miss / ranking.n_imposter
     cost = 0.0
-    for own, other in (shares, shares[::-1]):
-        there = own > 0  # a block without a pair of the class costs it nothing
-        cost += float(np.dot(own[there], np.log2(1 + other[there] / own[there])))
+    for of_class, other in (shares, shares[::-1]):
+        occupied = of_class > 0  # a block without a pair of the class costs it nothing
+        cost += float(np.dot(of_class[occupied], np.log2(1 + other[occupied] / of_class[occupied])))
     return cost / 2
 
 

@@ -217,15 +217,15 @@ def _at_rates(test: Rankings, source: Rankings, rates: Sequence[float]) -> Itera
         for i, rate in enumerate(rates):
             under = condition(f"global_{kind}", rate)
             yield GLOBAL, under, "threshold", float(thresholds[i])
-            here: dict[str, dict[str, float]] = {
+            by_metric: dict[str, dict[str, float]] = {
                 metric: {group: float(at[i]) for group, at in of_groups.items()}
                 for metric, of_groups in at_all.items()
             }
-            for metric, values in here.items():
+            for metric, values in by_metric.items():
                 for group, value in values.items():
                     yield group, under, metric, value
                 yield from _deviations(metric, under, values)
-            yield from _unfairness(under, here)
+            yield from _unfairness(under, by_metric)
 
 
 def _unfairness(under: str, rates: Mapping[str, Mapping[str, float]]) -> Iterator[Measured]:

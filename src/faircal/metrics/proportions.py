@@ -49,9 +49,9 @@ def wilson(
     # By hand: SciPy's `binomtest(k, n).proportion_ci(method="wilson")` takes one count at a time,
     # and whole ones only; effective trials are fractions.
     z = NormalDist().inv_cdf((1 + level) / 2)
-    some = np.where(n > 0, n, np.nan)
-    centre = (k + z**2 / 2) / (some + z**2)
-    half = z / (some + z**2) * np.sqrt(k * (n - k) / some + z**2 / 4)
+    positive = np.where(n > 0, n, np.nan)
+    centre = (k + z**2 / 2) / (positive + z**2)
+    half = z / (positive + z**2) * np.sqrt(k * (n - k) / positive + z**2 / 4)
     # The bounds at no error and at nothing but errors are 0 and 1; rounding would blur them.
     low = np.where((k == 0) & (n > 0), 0.0, centre - half)
     high = np.where((k == n) & (n > 0), 1.0, centre + half)

@@ -111,11 +111,11 @@ def _is(kind: Any, value: object) -> bool:
 def versions() -> dict[str, str]:
     """Return the versions that results depend on."""
     packages = ("numpy", "scipy", "scikit-learn", "pyarrow", "torch", "matplotlib")
-    found = {"faircal": __version__, "python": platform.python_version()}
+    by_package = {"faircal": __version__, "python": platform.python_version()}
     for name in packages:
         with suppress(PackageNotFoundError):  # an extra
-            found[name] = version(name)
-    return found
+            by_package[name] = version(name)
+    return by_package
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,10 +155,12 @@ class About:
 
         What earlier versions did not write is None.
         """
-        theirs = unprefixed(_PREFIX, arrays)
-        own = {key: value for key, value in arrays.items() if not key.startswith(f"{_PREFIX}.")}
+        of_population = unprefixed(_PREFIX, arrays)
+        own_arrays = {
+            key: value for key, value in arrays.items() if not key.startswith(f"{_PREFIX}.")
+        }
         if header is None:
-            return cls(), own
+            return cls(), own_arrays
         provenance, point, values = (
             header[key] for key in ("provenance", "operating_point", "population")
         )
@@ -166,10 +168,10 @@ class About:
             raise DataError("about: expected what 'faircal fit' and 'faircal threshold' write")
         about = cls(
             None if provenance is None else Provenance.from_json(provenance),
-            None if values is None else Population.restore(values, theirs),
+            None if values is None else Population.restore(values, of_population),
             None if point is None else OperatingPoint.from_json(point),
         )
-        return about, own
+        return about, own_arrays
 
 
 def one_line(text: object, most: int = 200) -> str:

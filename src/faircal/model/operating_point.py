@@ -37,7 +37,7 @@ class OperatingPoint:
     measured : tuple of dict
         The rates that were measured there: ``name``, ``people``, ``imposters``, ``fpr``,
         ``fpr_low``, ``fpr_high``, ``genuine``, ``fnr``, ``fnr_low``, ``fnr_high``; None where it is
-        not known or not told, for which ``fpr_lacking`` and ``fnr_lacking`` have the reason.
+        not known or not reported, for which ``fpr_lacking`` and ``fnr_lacking`` have the reason.
 
     Examples
     --------

@@ -81,7 +81,7 @@ def card_markdown(model: Method | FairCalClassifier, *, file: str | Path | None 
     model : Method or FairCalClassifier
         Fitted, or read by `faircal.load_model`.
     file : path, optional
-        The file that it was read from: its hash, size and format are then told, too.
+        The file that it was read from: its hash, size and format are then reported, too.
 
     Examples
     --------
@@ -194,11 +194,11 @@ class CardSection:
 def parts_of(facts: Mapping[str, Any]) -> list[CardSection]:
     """Return the sections of a card in the order in which they are read."""
     use = facts["intended_use"]
-    unsaid = "Nobody has said what it is for: 'faircal fit --intended-use TEXT' does."
+    no_stated_use = "Nobody has said what it is for: 'faircal fit --intended-use TEXT' does."
     limits = facts["limits"]
     return [
         _what(facts["model"]),
-        CardSection("use", "Intended use", [use or unsaid]),
+        CardSection("use", "Intended use", [use or no_stated_use]),
         _population(facts["population"]),
         _deciding(facts["operating_point"]),
         CardSection("limits", "Limits", [] if limits else ["The file says of none."], limits),
@@ -261,8 +261,8 @@ def _deciding(point: Mapping[str, Any] | None) -> CardSection:
             "'faircal threshold MODEL DATA --fpr 0.001' finds one with a promised rate."
         )
     elif point["fpr"] is not None:
-        rate, sure = percent(point["fpr"]), point["confidence"]
-        how = f", with {percent(sure)} confidence" if sure else ""
+        rate, confidence = percent(point["fpr"]), point["confidence"]
+        how = f", with {percent(confidence)} confidence" if confidence else ""
         words.append(
             f"Promised false-positive rate: {rate} ({point['within']}){how}."
             if point["within"]

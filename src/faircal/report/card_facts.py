@@ -133,14 +133,14 @@ def _shown(value: Any) -> Any:
         value = value.item()
     if isinstance(value, tuple | list):
         return [_shown(item) for item in value]
-    known = isinstance(value, bool | int | str | None) or (
+    is_json = isinstance(value, bool | int | str | None) or (
         isinstance(value, float) and np.isfinite(value)
     )
-    return value if known else str(value)
+    return value if is_json else str(value)
 
 
 def _of_scores(population: Population | None) -> dict[str, Any] | None:
-    """Return what is told of the similarity of calibration pairs; None where nothing is."""
+    """Return what is reported of the similarity of calibration pairs; None where nothing is."""
     if population is None or not len(population.genuine_counts):
         return None
     return {

@@ -247,12 +247,12 @@ def _markdown_cells(line: Line, table: Table) -> list[str]:
         mark = "**" if value.best else "*" if line.apart else ""
         beside = f" ({value.interval})" if value.interval else ""
         if value.compared:
-            theirs = (value.published, value.published_std)[: 1 + table.spreads]
-            there = " ± ".join(f"{100 * number:.2f}" for number in theirs if number == number)
+            published = (value.published, value.published_std)[: 1 + table.spreads]
+            reported = " ± ".join(f"{100 * number:.2f}" for number in published if number == number)
             apart = f"{100 * (value.mean - value.published):+.2f}"  # in points, without a spread
             if value.published_std > 0:
                 apart = f"{value.difference:+.1f} σ"
-            beside += f" ({there}, {apart})"
+            beside += f" ({reported}, {apart})"
         cells.append(f"{mark}{text}{mark}{beside}".replace("-", "−"))
     return cells
 

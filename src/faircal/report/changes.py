@@ -34,10 +34,10 @@ def _counted(compared: Sequence[Comparison]) -> list[str]:
 def _noticeable(compared: Sequence[Comparison]) -> list[str]:
     """Say how large a worsening would have been noticed: the largest over groups."""
     lines = []
-    told = [
+    not_worse = [
         each for each in compared if each.reportable and each.verdict != "worse" and not each.same
     ]
-    for (metric, condition), rows in _by_metric(told).items():
+    for (metric, condition), rows in _by_metric(not_worse).items():
         worst = max(rows, key=lambda each: each.detectable)
         least = min(rows, key=lambda each: each.detectable)
         ends = dict.fromkeys((least.group, worst.group))
@@ -65,8 +65,8 @@ def _gate_words(
         return []
     if margin is None:
         if gate.passed:
-            untold = sum(not each.reportable for each in compared)
-            but = f", but {untold} values could not be judged" if untold else ""
+            withheld = sum(not each.reportable for each in compared)
+            but = f", but {withheld} values could not be judged" if withheld else ""
             return [f"gate: passed; nothing has been shown to be worse{but}"]
         return [f"gate: failed; worse: {_named(gate)}"]
     sizes = {is_share(each.metric): _size(margin, each.metric, "g") for each in compared}

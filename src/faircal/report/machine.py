@@ -34,7 +34,7 @@ are fractions. What is undefined or withheld is null, never NaN.
         An object from measures over groups (``fpr_gap``, ``fpr_max_min``, ``fdr``, ``garbe``, …,
         as in ``results.csv``) to objects with ``value``, ``low``, ``high`` (null where undefined:
         a ratio where a group has no error), and ``not_enough``, a list of the groups that are part
-        of it but have not enough data to be told by themselves.
+        of it but have not enough data to be reported by themselves.
     ``worst``, ``best``, ``ratio``, ``told_apart``
         Objects with the keys ``fpr`` and ``fnr``: the group with the highest rate and the one
         with the lowest, of those with enough pairs; the one rate divided by the other (null
@@ -116,16 +116,16 @@ def audit_record(store: ResultsFolder) -> dict[str, Any]:
 
 
 def _point(
-    measured: VariantResults, point: RatesAtPoint, known: dict[str, dict[str, Any]]
+    measured: VariantResults, point: RatesAtPoint, counts: dict[str, dict[str, Any]]
 ) -> dict[str, Any]:
-    """Return an operating point; of `known`, what each group has there besides."""
+    """Return an operating point; of `counts`, what each group has there besides."""
     under, groups = Condition.of(point.condition), point.rates["fnr"].groups
     rates = {
         group: {
             metric: _value(of.overall if group == GLOBAL else of.groups[group])
             for metric, of in point.rates.items()
         }
-        for group in known
+        for group in counts
     }
     # Of each rate; null where one is not measured.
     of_rates = {metric: point.rates.get(metric) for metric in ("fpr", "fnr")}
@@ -139,8 +139,8 @@ def _point(
         "threshold": point.threshold,
         "global_fpr": under.wanted("fpr"),
         "global_fnr": under.wanted("fnr"),
-        "overall": known[GLOBAL] | rates[GLOBAL],
-        "groups": [known[group] | rates[group] for group in groups],
+        "overall": counts[GLOBAL] | rates[GLOBAL],
+        "groups": [counts[group] | rates[group] for group in groups],
         **{
             name: {metric: getattr(rates, what, None) for metric, rates in of_rates.items()}
             for name, what in (

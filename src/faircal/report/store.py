@@ -72,8 +72,8 @@ class Variant(NamedTuple):
     @property
     def yardstick(self) -> bool:
         """Whether the method is shown apart and never best."""
-        known = METHODS if self.method in METHODS else CLASS_METHODS
-        return self.method in known and known[self.method].yardstick
+        methods = METHODS if self.method in METHODS else CLASS_METHODS
+        return self.method in methods and methods[self.method].yardstick
 
 
 class LabelledResults(Results):

@@ -161,7 +161,7 @@ def picture(title: str, words: str, drawn: Sequence[str], width: int, height: fl
     )
 
 
-def ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
+def ticks(low: float, high: float, *, integers: bool = False) -> list[float]:
     """Return about five round numbers from `low` to `high`.
 
     >>> ticks(-1, 1)
@@ -173,7 +173,7 @@ def ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
     raw = span / 4
     size = 10.0 ** math.floor(math.log10(raw))
     step = next(size * by for by in (1, 2, 2.5, 5, 10) if size * by >= raw * 0.999)
-    if whole:
+    if integers:
         step = max(1.0, float(round(step)))
     # Rounding must not lose the ends; adding 0 turns -0 to 0.
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
@@ -276,7 +276,7 @@ def points(
     level: float | None = None,
     diagonal: bool = False,
     x_percent: bool = False,
-    x_whole: bool = False,
+    x_integers: bool = False,
     width: int = 480,
     height: int = 230,
 ) -> str:
@@ -294,7 +294,7 @@ def points(
     ends = list(zip(low, high, strict=True)) if low is not None and high is not None else []
     top = 1.0 if diagonal else 1.08 * max([*(end for _, end in ends), *y, level or 0.0, 1e-3])
     frame = Frame((0.0, 1.0) if diagonal else _wide(x), (0.0, top), width, height)
-    shown = {at: number(at, x_percent) for at in ticks(*frame.x, whole=x_whole)}
+    shown = {at: number(at, x_percent) for at in ticks(*frame.x, integers=x_integers)}
     drawn = [frame.axes(x_label, y_label, shown)]
     said = [] if level is None else [f"Expected: {number(level, True)}."]
     if diagonal or level is not None:
@@ -302,12 +302,12 @@ def points(
         look = {"stroke": GREY, "stroke_width": "1.6", "stroke_dasharray": "5 3"}
         drawn.append(line(frame.left, frame.up(first), frame.right, frame.up(last), **look))
     for i, (at, value) in enumerate(zip(x, y, strict=True)):
-        here, between = frame.across(at), ""
+        across, between = frame.across(at), ""
         if ends:
             down, up = map(frame.up, ends[i])
-            drawn.append(line(here, down, here, up, stroke=FIRST, stroke_width="2"))
+            drawn.append(line(across, down, across, up, stroke=FIRST, stroke_width="2"))
             between = f" ({number(ends[i][0], True)} to {number(ends[i][1], True)})"
-        drawn.append(element("circle", cx=here, cy=frame.up(value), r="4", fill=FIRST))
+        drawn.append(element("circle", cx=across, cy=frame.up(value), r="4", fill=FIRST))
         said.append(f"{number(at, x_percent)}: {number(value, True)}{between}.")
     return picture(title, " ".join(said), drawn, width, height)
 

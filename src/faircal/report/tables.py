@@ -85,10 +85,10 @@ def mark_best(
     """Mark in each column the best of the rows `contest`, and those that print the same."""
     for column, heading in enumerate(headings):
         shown = {i: round(100 * grid[i][column].mean, 2) for i in contest}
-        known = [value for value in shown.values() if value == value]
-        if not heading.better or len(contest) < 2 or not known:
+        values = [value for value in shown.values() if value == value]
+        if not heading.better or len(contest) < 2 or not values:
             continue
-        best = max(known) if heading.better == "higher" else min(known)
+        best = max(values) if heading.better == "higher" else min(values)
         for i in contest:
             if shown[i] == best:
                 grid[i][column] = replace(grid[i][column], best=True)

@@ -27,8 +27,8 @@ def is_share(metric: str) -> bool:
 
 def method_title(name: str) -> str:
     """Return what a method is called; bare scores, as in audits, have no method."""
-    known = METHODS if name in METHODS else CLASS_METHODS
-    return known[name].title if name in known else name or "scores"
+    methods = METHODS if name in METHODS else CLASS_METHODS
+    return methods[name].title if name in methods else name or "scores"
 
 
 def better_way(metric: str) -> str:
@@ -205,8 +205,8 @@ def metric_title(metric: str, condition: str = "", by: str = "") -> str:
     else:
         title = METRICS[name].title if name in METRICS else name.upper()
         if measure:
-            told = "mean" if measure == "mean" else measure.upper()
-            title += f" {FAIRNESS[measure].title if measure in FAIRNESS else told}"
+            over_groups = "mean" if measure == "mean" else measure.upper()
+            title += f" {FAIRNESS[measure].title if measure in FAIRNESS else over_groups}"
     if not condition:
         return title + by
     under = Condition.of(condition)

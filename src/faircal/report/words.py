@@ -103,11 +103,11 @@ def summary(store: ResultsFolder, attribute: str) -> Summary:
         "shortages": _shortages,
         "times": times,
     }
-    who, sure, limits = (
+    who, uncertainty, limits = (
         sentences("summary.txt", filters, section=section, **given)
         for section in ("who", "sure", "limits")
     )
-    return Summary(who, sure, [] if audit else changes(store, attribute, condition), limits)
+    return Summary(who, uncertainty, [] if audit else changes(store, attribute, condition), limits)
 
 
 def _calibration(
@@ -136,7 +136,7 @@ def _shortages(withheld: Mapping[str, Result]) -> Iterable[str]:
 def _reliability(
     store: ResultsFolder, attribute: str, points: Sequence[RatesAtPoint]
 ) -> dict[str, Any]:
-    """Return how many people and pairs are behind the rates, and what cannot be told for that."""
+    """Return how many people and pairs are behind the rates, and what that leaves unreported."""
     rates = [rates for point in points for rates in point.rates.values()]
     groups = store.results.groups[attribute]
     people = PeopleByGroup.of(store.run, attribute)
@@ -190,7 +190,7 @@ def _tied(
 
 
 class MethodChanges(NamedTuple):
-    """What a method changes, each in words, empty where it can't be told; `small` says why."""
+    """What a method changes, each in words, empty where it can't be reported; `small` says why."""
 
     title: str
     label: str
@@ -249,11 +249,11 @@ def _spoken_of(
         for name, variant in store.main_variants.items()
     }
     gaps = {name: measured[name].result("fpr_mad", ALL, condition).value for name in free}
-    known = {name: gap for name, gap in gaps.items() if not math.isnan(gap)}
-    best = [min(known, key=known.__getitem__)] if known else free[:1]
+    finite = {name: gap for name, gap in gaps.items() if not math.isnan(gap)}
+    best = [min(finite, key=finite.__getitem__)] if finite else free[:1]
     chosen = dict.fromkeys([*best, *(name for name in free if name == OURS)])
     yardsticks = [name for name, one in measured.items() if one.variant.yardstick]
-    own = [
+    plugins = [
         name
         for name in measured
         if not (name in METHODS and METHODS[name].__module__.startswith("faircal."))
@@ -266,7 +266,7 @@ def _spoken_of(
     }
     first, second, third = (
         [_changes_of(measured[name], measured[REFERENCE], condition, compared) for name in names]
-        for names in (chosen, own, yardsticks)
+        for names in (chosen, plugins, yardsticks)
     )
     return first, second, third
 
@@ -325,7 +325,7 @@ def _doubt(now: Result, before: Result, spread: float, compared: Comparison | No
 
 
 def _too_small(measured: VariantResults, condition: str) -> list[str]:
-    """Return the groups too small for a number over groups to be told."""
+    """Return the groups too small for a number over groups to be reported."""
     rates = measured.point(condition).rates["fpr"]
     return [
         group

@@ -103,7 +103,7 @@ def demo(
     progress: Progress = silent,
     note: Callable[[str], None] = ignore_note,
 ) -> WrittenReport:
-    """Compare the methods that need no extra on simulated faces; all installed ones if told."""
+    """Compare on simulated faces the methods that need no extra, or `everything` installed."""
     check_output(Path(out), folder=True)
     needs = {name: method.needs for name, method in METHODS.items()}
     names = tuple(

@@ -402,9 +402,9 @@ def _calibrated(model: FairCalClassifier, data: ClassifierRows, path: Path) -> F
     """Return the model's probabilities, in the order of its classes."""
     features, classes = _features(data), tuple(map(str, model.classes_))
     if set(classes) != set(data.classes):
-        ours, theirs = (", ".join(names[:6]) for names in (data.classes, classes))
+        ours, of_model = (", ".join(names[:6]) for names in (data.classes, classes))
         raise DataError(
-            f"{data.name}: expected the classes of {path} ({theirs}), found {ours}; "
+            f"{data.name}: expected the classes of {path} ({of_model}), found {ours}; "
             "use the table's own model or rename its columns"
         )
     given = data.probabilities[:, [data.classes.index(name) for name in classes]]

@@ -91,8 +91,8 @@ def fit_model(
     METHODS[method].needs.check_installed(method)
     taken = METHODS[method]._get_param_names()
     parameters: dict[str, Any] = {}
-    own = {"clusters": clusters, "calibrator": calibrator, "attribute": attribute}
-    for option, value in own.items():
+    options = {"clusters": clusters, "calibrator": calibrator, "attribute": attribute}
+    for option, value in options.items():
         if value is not None:
             name = "n_clusters" if option == "clusters" else option
             if name not in taken:

@@ -97,7 +97,7 @@ def regions_folder(
     check_output(out, folder=True)
     _check(clusters, {"--rate": rate, "--false-discoveries": false_discoveries})
     fitted = None if model is None else load_method(Path(model))
-    pairs, whole = _pairs(files, feature, fold, fitted is None, progress)
+    pairs, all_features = _pairs(files, feature, fold, fitted is None, progress)
     output = None
     if fitted is not None:
         with step(progress, "scoring"):
@@ -118,7 +118,7 @@ def regions_folder(
         "dataset": pairs.name,
         "data": str(files.path),
         "data_sha256": pairs.hash(),
-        "all_features_sha256": None if whole is None else whole.hash(),
+        "all_features_sha256": None if all_features is None else all_features.hash(),
         "model": None if model is None else str(model),
         "model_sha256": None if model is None else file_digest(Path(model)),
         "feature": pairs.feature,

@@ -165,10 +165,12 @@ def _opened(
     else:
         opened = engine.opened(files, feature, progress)
     with opened as pairs:
-        known = ["genuine", "fold", "identity", *pairs.attributes]
+        columns = ["genuine", "fold", "identity", *pairs.attributes]
         for name in keep:
-            if name not in known:
-                raise ParameterError(f"--keep {name}: no such column; {did_you_mean(name, known)}")
+            if name not in columns:
+                raise ParameterError(
+                    f"--keep {name}: no such column; {did_you_mean(name, columns)}"
+                )
         fingerprint = pairs.fingerprint()
         drawn = (fold is not None or "fold" in keep) and not pairs.has_folds
         if drawn and engine is not None:
@@ -201,10 +203,10 @@ def _prior(
     share = fitted_share(model)
     if not isinstance(prior, str):
         return PriorShift(Shift(share, prior), (), {"prior": prior, "calibrated_at": share})
-    here = isinstance(pairs, Dataset | PairStream)
+    local = isinstance(pairs, Dataset | PairStream)
     estimated, notes = estimate_share(
         model,
-        pairs if here else pairs.sample(_ESTIMATED_FROM),
+        pairs if local else pairs.sample(_ESTIMATED_FROM),
         calibrated_at=share,
         columns=columns,
         progress=progress,

@@ -124,7 +124,7 @@ def test_noise_of_a_number_over_groups_comes_from_the_groups():
     f, m = 0.02 + noise["F", "x", "fpr"], 0.05 + noise["M", "x", "fpr"]
     by_hand = gini(np.stack([f, m], axis=-1)) - gini([0.02, 0.05])
     assert found["all", "x", "fpr_gini"].noise == pytest.approx(by_hand, abs=1e-6)
-    assert not found["all", "x", "novel"].known
+    assert not found["all", "x", "novel"].has_interval
 
 
 THRESHOLD, N = 2.0, 30

@@ -203,7 +203,7 @@ def drawn_folds(
     ----------
     n : int
     units : ndarray of shape (n,), optional
-        Numbers from 0; every row by itself unless told.
+        Numbers from 0; every row by itself by default.
     seed : int
     most : int
     """

@@ -101,15 +101,15 @@ class LinearCalibrator(ClassCalibrator):
         center = form.flat(self.coefficients_)
         rows = SoftmaxRows(form, self._inputs(probabilities), codes)
         off = ~_on_diagonal(form)
-        theta, found = center, []
+        theta, maps = center, []
         for strength in strengths:
             weight = self.curvature_ * np.where(off, strength.off_diagonal, 1.0)
             pull = Pull(center, (strength.rows * weight + 1e-9) / n)
             theta = fit(rows, pull, theta, least=self._least(form.n_classes), gain=_ROUGH)
-            own = clone(self)
-            own._set(form, theta, self.curvature_, self.regularization_)
-            found.append(PulledMap(own, 1.0))
-        return found
+            of_set = clone(self)
+            of_set._set(form, theta, self.curvature_, self.regularization_)
+            maps.append(PulledMap(of_set, 1.0))
+        return maps
 
     def settled(self) -> Self:
         """Return an unfitted copy with the regularisation that was chosen."""
@@ -127,8 +127,8 @@ class LinearCalibrator(ClassCalibrator):
         # A part of the rows brings it near; few passes over all of them are left.
         start, part = form.identity, len(codes) // _PARTS
         if part >= _MANY:
-            some = SoftmaxRows(form, rows.z[::_PARTS], codes[::_PARTS])
-            start = self._fitted(some, regularization, start, _ROUGH)
+            sample = SoftmaxRows(form, rows.z[::_PARTS], codes[::_PARTS])
+            start = self._fitted(sample, regularization, start, _ROUGH)
         theta = self._fitted(rows, regularization, start)
         self._set(form, theta, rows.curvature(theta), regularization)
 
@@ -175,26 +175,26 @@ class LinearCalibrator(ClassCalibrator):
 
         def losses(train: Int64, test: Int64) -> Float64:
             part = SoftmaxRows(rows.form, rows.z[train], rows.codes[train])
-            theta, found = rows.form.identity, []
+            theta, by_pair = rows.form.identity, []
             for pair in pairs:
                 theta = self._fitted(part, pair, theta, _ROUGH)
                 p = softmax(rows.form.log_odds(theta, rows.z[test]))
-                found.append(log_losses(p, rows.codes[test]))
-            return np.array(found)
+                by_pair.append(log_losses(p, rows.codes[test]))
+            return np.array(by_pair)
 
         folds = drawn_folds(len(rows.codes), units, 0, MOST_ROWS if few else MOST_ROWS // 5)
         return pairs[choose(len(pairs), folds, losses)]
 
     def apply(self, probabilities: Float64) -> Float64:
         """Return softmax(W z + b) of checked rows."""
-        form, found = self._form(self.n_classes_), np.empty_like(probabilities)
+        form, calibrated = self._form(self.n_classes_), np.empty_like(probabilities)
         theta = form.flat(self.coefficients_)
 
         def work(part: slice) -> None:
-            found[part] = softmax(form.log_odds(theta, self._inputs(probabilities[part])))
+            calibrated[part] = softmax(form.log_odds(theta, self._inputs(probabilities[part])))
 
         each(work, len(probabilities), _BLOCK)
-        return found
+        return calibrated
 
     def _check_parameters(self) -> None:
         if self.off_diagonal != "cv":
@@ -231,7 +231,7 @@ class DirichletCalibrator(LinearCalibrator):
     off_diagonal : float or "cv", default="cv"
         λ; ``"cv"`` chooses it by five-fold cross-validation. It does not apply to two classes.
     intercept : float, optional
-        μ; as λ unless told.
+        μ; as λ by default.
 
     Attributes
     ----------
@@ -343,7 +343,7 @@ class VectorScaling(_LogitScaling):
     ----------
     off_diagonal, intercept : float, "cv" or None
         The regularisation of the intercepts, as in `DirichletCalibrator`; there are no off-diagonal
-        slopes, so `off_diagonal` counts only where `intercept` is not told.
+        slopes, so `off_diagonal` counts only where `intercept` is None.
 
     Examples
     --------

@@ -49,18 +49,18 @@ class _OneVsRest(ClassCalibrator):
             second = self.maps_[0].predict(probabilities[:, 1])
             return np.column_stack([1.0 - second, second])
         columns = zip(self.maps_, probabilities.T, strict=True)
-        found = np.column_stack([each.predict(values) for each, values in columns])
-        total = found.sum(axis=1, keepdims=True)
+        calibrated = np.column_stack([each.predict(values) for each, values in columns])
+        total = calibrated.sum(axis=1, keepdims=True)
         # Where every class is said to be impossible the row stays as it is.
-        return np.where(total > 0, found / np.where(total > 0, total, 1.0), probabilities)
+        return np.where(total > 0, calibrated / np.where(total > 0, total, 1.0), probabilities)
 
     def towards(
         self, probabilities: Float64, codes: Int64, strengths: Sequence[Strength]
     ) -> list[PulledMap]:
         """Fit a set's map by itself, and mix it with this one: n rows against `strength.rows`."""
-        own, n = clone(self), len(codes)
-        own._fit(probabilities, codes)
-        return [PulledMap(own, n / (n + strength.rows)) for strength in strengths]
+        of_set, n = clone(self), len(codes)
+        of_set._fit(probabilities, codes)
+        return [PulledMap(of_set, n / (n + strength.rows)) for strength in strengths]
 
     def get_state(self) -> dict[str, npt.NDArray[Any]]:
         """Return what ``fit`` learnt: the arrays of each class's map."""

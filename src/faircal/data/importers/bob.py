@@ -62,7 +62,7 @@ def read_bob(
     attributes : path, optional
         Table with ``identity`` (client ids) or ``image_id``, and attribute columns.
     name : str, optional
-        The dataset's name; the file's unless told.
+        The dataset's name; the file's by default.
     """
     path = existing(source)
     if path.is_dir():

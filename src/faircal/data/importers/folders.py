@@ -40,7 +40,7 @@ def read_folder(
         Which folder names the person: 1 is the outermost. For ``ann/2019/1.jpg`` level 1 gives
         ``ann``; without it the person is ``ann/2019``.
     name : str, optional
-        The dataset's name; that of the folder unless told.
+        The dataset's name; that of the folder by default.
     """
     folder = existing(source)
     if not folder.is_dir():

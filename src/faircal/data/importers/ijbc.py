@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError
 from faircal._base.files import existing
 from faircal._base.jobs import Progress, silent
-from faircal._base.registry import check_whole, short
+from faircal._base.registry import check_integer, short
 from faircal.data.columns import Column, require_filled
 from faircal.data.folds import N_FOLDS, deal_people
 from faircal.data.importers.base import Import, absent, find_home, find_one, keep_images
@@ -72,7 +72,7 @@ def read_ijbc(
     seed : int
         For dealing subjects to folds.
     """
-    check_whole("seed", seed, 0)
+    check_integer("seed", seed, 0)
     folder = existing(source)
     lists = find_one(folder, ("protocols", "."), "the protocols")
     matches = find_one(lists, (_MATCHES,), "the pair list of the covariate protocol")
@@ -215,10 +215,10 @@ def _pairs(path: Path, imported: Import, progress: Progress) -> Iterator[pa.Tabl
         rows, listed = [], np.ones(len(sides[0]), dtype=bool)
         for side in sides:
             row = np.minimum(np.searchsorted(template, side), len(template) - 1)
-            here = template[row] == side
-            if not here.all() and example is None:
-                example = int(side[~here][0])
-            listed &= here
+            has_template = template[row] == side
+            if not has_template.all() and example is None:
+                example = int(side[~has_template][0])
+            listed &= has_template
             rows.append(row)
         same_fold = fold[rows[0]] == fold[rows[1]]
         unlisted += int((~listed).sum())

@@ -105,11 +105,11 @@ def read_rfw(
         same = np.array(genuine)
         splits = np.cumsum(np.concatenate([[True], same[1:] & ~same[:-1]])).tolist()
         if splits[-1] != N_SPLITS:
-            found = f"expected {N_SPLITS} splits, found {splits[-1]}"
+            problem = f"expected {N_SPLITS} splits, found {splits[-1]}"
             # A short list (somebody's excerpt) may well have fewer.
             if splits[-1] > N_SPLITS or len(splits) >= _LONG:
-                raise DataError(f"{path}: {found}; copy the file again")
-            notes.append(f"{path.name}: {found}")
+                raise DataError(f"{path}: {problem}; copy the file again")
+            notes.append(f"{path.name}: {problem}")
         columns["left"] += [f"{ethnicity}/{_path(left)}" for left, _ in lines]
         columns["right"] += [f"{ethnicity}/{_path(right)}" for _, right in lines]
         columns["genuine"] += genuine

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress, silent
-from faircal._base.registry import check_whole, did_you_mean
+from faircal._base.registry import check_integer, did_you_mean
 from faircal.compute import CPU
 from faircal.data.folds import deal_people
 from faircal.data.pairing.imposters import NONE, Pairs, Pool, across, nearest, within
@@ -95,18 +95,18 @@ class PairPlan:
         if not number or not 0 < float(self.ratio) <= _MOST:
             raise ParameterError(f"ratio: expected a number above 0, found {ratio!r}")
         if self.genuine is not None:
-            check_whole("genuine", self.genuine, 1)
+            check_integer("genuine", self.genuine, 1)
         if self.size is not None:
-            check_whole("size", self.size, 2)
-        check_whole("cap", self.cap, 1)
+            check_integer("size", self.size, 2)
+        check_integer("cap", self.cap, 1)
         for name in ("genuine", "size", "cap"):
             value = getattr(self, name)
             if value is not None and value > _LARGEST:
                 raise ParameterError(f"{name}: expected {_LARGEST:,} at most, found {value}")
-        check_whole("n_folds", self.n_folds, 2)
+        check_integer("n_folds", self.n_folds, 2)
         if self.n_clusters is not None:
-            check_whole("n_clusters", self.n_clusters, 1)
-        check_whole("seed", self.seed, 0)
+            check_integer("n_clusters", self.n_clusters, 1)
+        check_integer("seed", self.seed, 0)
 
 
 @dataclass(frozen=True, eq=False)

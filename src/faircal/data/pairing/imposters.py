@@ -119,8 +119,8 @@ def _couples(pool: Pool, crossing: bool) -> tuple[Floats, Floats]:
     number[np.diag_indices(len(people))] = people * (people - 1) / 2
     if crossing:
         number[cell[:, None] == cell] = 0
-    some = number > 0
-    return number[some], np.outer(size, size)[some].astype(np.float64)
+    crossable = number > 0
+    return number[crossable], np.outer(size, size)[crossable].astype(np.float64)
 
 
 def _supply(number: Floats, each: Floats, cap: int) -> int:
@@ -162,11 +162,11 @@ def _reject_in_cells(
     cell[image] = np.repeat(np.arange(len(rows)), count)
     kept = np.empty(0, dtype=np.int64)
     for _ in range(_TURNS):
-        lacking = shares - np.bincount(cell[kept // n], minlength=len(rows))
-        if not lacking.any():
+        shortfall = shares - np.bincount(cell[kept // n], minlength=len(rows))
+        if not shortfall.any():
             return divmod(kept, n)
         home = np.repeat(
-            np.arange(len(rows)), np.where(lacking > 0, 1.2 * lacking + 10, 0).astype(int)
+            np.arange(len(rows)), np.where(shortfall > 0, 1.2 * shortfall + 10, 0).astype(int)
         )
         one, two = (image[start[home] + rng.integers(count[home])] for _ in range(2))
         different = pool.person[one] != pool.person[two]
@@ -337,7 +337,7 @@ def _neighbours(pool: Pool, rows: NDArray[np.intp], depth: int) -> Ints:
 def _prune(keys: Ints, rows: NDArray[np.intp], pool: Pool) -> tuple[Ints, Ints]:
     """Keep the first `cap` neighbours that a person's images have in another person."""
     n = len(pool)
-    people, mine = np.unique(pool.person[rows], return_inverse=True)
+    people, person = np.unique(pool.person[rows], return_inverse=True)
     others = int(pool.person.max()) + 1
     times = np.zeros(len(people) * others, dtype=np.int32)
     parts = []
@@ -345,7 +345,7 @@ def _prune(keys: Ints, rows: NDArray[np.intp], pool: Pool) -> tuple[Ints, Ints]:
         row, rank = np.nonzero(keys[:, begin : begin + _RANKS] != _NOBODY)
         key, rank = keys[row, rank + begin], rank + begin
         column = key & 0xFFFFFFFF
-        couple = mine[row] * others + pool.person[column]
+        couple = person[row] * others + pool.person[column]
         free = times[couple] < pool.cap
         row, rank, key, column, couple = (x[free] for x in (row, rank, key, column, couple))
         order = (rank << 32) + (key >> 32) + (1 << 31)

@@ -72,14 +72,14 @@ def alike(
     with one_blas_thread():
         finer = min(_FINER * n_cells, len(who))
         points = likenesses(vectors, who, len(who) // (_PEOPLE * finer))
-        some = points
+        sample = points
         if len(points) > _FITTED:
             rng = np.random.default_rng(seed)
-            some = points[np.sort(rng.choice(len(points), _FITTED, replace=False))]
-        mixture = _fit(some, finer, seed)
+            sample = points[np.sort(rng.choice(len(points), _FITTED, replace=False))]
+        mixture = _fit(sample, finer, seed)
         part = mixture.most_likely(points)
         size = np.bincount(part, minlength=len(mixture.means))
-        near = _apart_by_chance(some, finer, seed)
+        near = _apart_by_chance(sample, finer, seed)
         return joined(mixture.overlaps(), size, n_cells, near=near, least=least)[part]
 
 
@@ -177,8 +177,8 @@ class _PeopleMixture(Gaussians):
         that spread. A component of less than one person is left out.
         """
         # Shares of people add up to 1 but for rounding; the largest component stays in any case.
-        r, some = first.shape[1], people >= min(1.0, people.max()) * (1 - 1e-9)
-        size, first, second = people[some], first[some], second[some]
+        r, populated = first.shape[1], people >= min(1.0, people.max()) * (1 - 1e-9)
+        size, first, second = people[populated], first[populated], second[populated]
         means = first / size[:, None]
         spreads = second - first[:, :, None] * means[:, None, :]
         pooled = spreads.sum(axis=0) / size.sum()

@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal._base.errors import ParameterError
-from faircal._base.registry import check_whole
+from faircal._base.registry import check_integer
 from faircal.data import Dataset, Embeddings, Feature, Images, Pairs
 from faircal.data.columns import Column
 from faircal.data.dataset import DEFAULT_FEATURE
@@ -149,7 +149,7 @@ def simulate(
     >>> data.fold_names
     [1, 2, 3, 4, 5]
     """
-    check_whole("seed", seed, 0)
+    check_integer("seed", seed, 0)
     plan, layout = _plan(PRESETS[preset], people, images, pairs, dimension)
     vectors_seed, pairs_seed = np.random.SeedSequence(seed).spawn(2)
     vectors = plan.population.embed(
@@ -175,16 +175,16 @@ def _plan(
     """Return the preset with the sizes asked for, and its people and images."""
     groups = len(preset.population.groups)
     people = preset.people if people is None else people
-    check_whole("people", people, 2 * preset.splits * groups, "two for each group of each split")
+    check_integer("people", people, 2 * preset.splits * groups, "two for each group of each split")
     images = preset.images * people // preset.people if images is None else images
-    check_whole("images", images, 2 * people, f"two for each of {people} people")
+    check_integer("images", images, 2 * people, f"two for each of {people} people")
     dimension = preset.dimension if dimension is None else dimension
-    check_whole("dimension", dimension, _LEAST_DIMENSION)
+    check_integer("dimension", dimension, _LEAST_DIMENSION)
     layout = SimulatedPeople.of(people, images, preset.splits, groups)
     least, most = 4 * preset.splits * groups, _most_pairs(preset, layout)
     scaled = min(max(preset.pairs * images // preset.images, least), most)
     pairs = scaled if pairs is None else pairs
-    check_whole("pairs", pairs, least, "four for each group of each split")
+    check_integer("pairs", pairs, least, "four for each group of each split")
     if pairs > most:
         raise ParameterError(
             f"pairs: expected at most {most}, as many as {people} people in {images} images give "

@@ -143,8 +143,10 @@ class PopulationModel:
             block = slice(start, start + _BLOCK)
             who = person[block]
             a = alpha[group[who], None]
-            own = people[who] + np.sqrt(nu[block, None]) * draw(len(who), noise)
-            x = np.concatenate([np.sqrt(a) * centres[group[who]], np.sqrt(1 - a) * own], axis=1)
+            around_person = people[who] + np.sqrt(nu[block, None]) * draw(len(who), noise)
+            x = np.concatenate(
+                [np.sqrt(a) * centres[group[who]], np.sqrt(1 - a) * around_person], axis=1
+            )
             # An orthogonal map: it changes no cosine but spreads each direction over all
             # coordinates, as networks do.
             vectors[block] = scipy.fft.dct(unit(x) * sign, norm="ortho", axis=1)

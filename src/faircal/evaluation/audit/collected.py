@@ -111,8 +111,8 @@ class AuditTally:
         """Return all as JSON and arrays."""
         states = [each.state() for each in self.of.values()]
         arrays: dict[str, NDArray[Any]] = {}
-        for i, (_, own) in enumerate(states):
-            arrays |= prefixed(str(i), own)
+        for i, (_, state) in enumerate(states):
+            arrays |= prefixed(str(i), state)
         return {"features": [header for header, _ in states]}, arrays
 
     def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -198,8 +198,8 @@ def _joined(parts: Sequence[ScoredPairs], group_names: Sequence[str]) -> ScoredP
     groups = None if first.groups is None else _sides([p.groups for p in parts], group_names)
     people = None
     if any(part.people is not None for part in parts):
-        nobody = [np.full(len(part.genuine), UNKNOWN, np.int32) for part in parts]
-        each = [p.people or Groups((), n, n) for p, n in zip(parts, nobody, strict=True)]
+        unidentified = [np.full(len(part.genuine), UNKNOWN, np.int32) for part in parts]
+        each = [p.people or Groups((), n, n) for p, n in zip(parts, unidentified, strict=True)]
         people = _sides(each, sorted({name for of in each for name in of.names}))
     return ScoredPairs(column("genuine"), score, probability, groups, people)
 
@@ -259,9 +259,9 @@ class PairCounts:
         self._ranks |= other._ranks
         for share, count in other.shares.items():
             self.shares[share] += count
-        own = self.counts
+        totals = self.counts
         for of, counts in other.counts.items():
-            own[of] = own[of] + counts if of in own else counts
+            totals[of] = totals[of] + counts if of in totals else counts
 
     def rankings(self) -> Rankings:
         """Return the pairs of each bin tied at its mean."""

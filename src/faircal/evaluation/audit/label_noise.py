@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.registry import check_whole
+from faircal._base.registry import check_integer
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
 from faircal.evaluation.audit.pairs import ScoredPairs, check_points
@@ -42,9 +42,9 @@ class LabelNoiseRow(NamedTuple):
     """One value: as labelled, with more labels wrong, and with the wrong ones taken back.
 
     `median`, `low` and `high` are over the draws. `corrected` and `corrected_never` are NaN where
-    they can't be told; they differ where nobody knows how often strangers of two groups match, as
-    there are no such pairs: as often as those of one group, or never. `reliable` is 1 where both
-    may be relied on.
+    they can't be determined; they differ where nobody knows how often strangers of two groups
+    match, as there are no such pairs: as often as those of one group, or never. `reliable` is 1
+    where both may be relied on.
     """
 
     feature: str
@@ -177,7 +177,7 @@ def label_noise(
         raise ParameterError(
             f"label noise: expected a share between 0 and 1, found {rate:g}; write 5 % as 0.05"
         )
-    check_whole("draws", draws, 1)
+    check_integer("draws", draws, 1)
     points = _points(pairs, *check_points(threshold, rates), upper)
     people = LabelledPeople.of(pairs, groups)
     counted = RelabelledCounts(pairs, groups, points)
@@ -232,9 +232,11 @@ def _rows(
 
 
 def _row(of: LabelNoiseRow, value: float, drawn: Float64, true: Float64) -> LabelNoiseRow:
-    known = drawn[~np.isnan(drawn)]
+    defined = drawn[~np.isnan(drawn)]
     low, median, high = (
-        np.quantile(known, (_TAIL, 0.5, 1 - _TAIL)).tolist() if len(known) else [float("nan")] * 3
+        np.quantile(defined, (_TAIL, 0.5, 1 - _TAIL)).tolist()
+        if len(defined)
+        else [float("nan")] * 3
     )
     return of._replace(
         value=float(value),
@@ -379,16 +381,16 @@ class LabelMixing:
         return self._solve(weights, np.diag(rates) - from_across)
 
     def _solve(self, weights: Float64, rates: Float64) -> CorrectedRates:
-        known = ~np.isnan(rates)
+        measured = ~np.isnan(rates)
         corrected = np.full(len(rates), np.nan)
-        if not known.any():
+        if not measured.any():
             return CorrectedRates(corrected, reliable=False)
-        part = weights[np.ix_(known, known)]
+        part = weights[np.ix_(measured, measured)]
         if np.linalg.cond(part) > _SINGULAR:
             return CorrectedRates(corrected, reliable=False)
-        solved = np.linalg.solve(part, rates[known])
+        solved = np.linalg.solve(part, rates[measured])
         inside = bool(((solved >= 0) & (solved <= 1)).all())
-        corrected[known] = np.clip(solved, 0, 1)
+        corrected[measured] = np.clip(solved, 0, 1)
         # The ∞-norm of the inverse: by how much errors in the rates can grow in solving.
         amplified = float(np.abs(np.linalg.inv(part)).sum(axis=1).max())
         return CorrectedRates(corrected, self.possible and inside and amplified <= MOST_AMPLIFIED)
@@ -399,13 +401,13 @@ class LabelledPeople:
 
     def __init__(self, left: Codes, right: Codes, groups: Groups) -> None:
         self._left, self._right, self._groups = left, right, groups
-        self._known = ~groups.unknown
-        self._own = np.full(int(max(left.max(), right.max())) + 1, UNKNOWN, np.int32)
+        self._in_groups = ~groups.unknown
+        self._group_of = np.full(int(max(left.max(), right.max())) + 1, UNKNOWN, np.int32)
         for who, group in ((left, groups.left), (right, groups.right)):
             labelled = group != UNKNOWN
-            self._own[who[labelled]] = group[labelled]
-        self._labelled = np.flatnonzero(self._own != UNKNOWN)
-        sizes = np.bincount(self._own[self._labelled], minlength=len(groups.names))
+            self._group_of[who[labelled]] = group[labelled]
+        self._labelled = np.flatnonzero(self._group_of != UNKNOWN)
+        sizes = np.bincount(self._group_of[self._labelled], minlength=len(groups.names))
         self.sizes = sizes.astype(np.float64)
 
     @classmethod
@@ -434,13 +436,13 @@ class LabelledPeople:
         # group.
         reach = np.cumsum(confusion(self.sizes, 1.0), axis=1)
         at = random.random(len(wrong))
-        label = np.full(len(self._own), UNKNOWN, np.int32)
+        label = np.full(len(self._group_of), UNKNOWN, np.int32)
         last = len(self.sizes) - 1
-        label[wrong] = np.minimum((at[:, None] >= reach[self._own[wrong]]).sum(axis=1), last)
+        label[wrong] = np.minimum((at[:, None] >= reach[self._group_of[wrong]]).sum(axis=1), last)
         left, right = label[self._left], label[self._right]
         left = np.where(left == UNKNOWN, self._groups.left, left)
         right = np.where(right == UNKNOWN, self._groups.right, right)
-        return np.where((left == right) & self._known, left, np.int32(UNKNOWN))
+        return np.where((left == right) & self._in_groups, left, np.int32(UNKNOWN))
 
 
 class RelabelledCounts:

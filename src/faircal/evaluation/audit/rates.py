@@ -24,9 +24,9 @@ from faircal.metrics.results import ALL, Result
 class OperatingRates(NamedTuple):
     """What was measured of all pairs, or of a group, at a threshold.
 
-    Rates and the ends of their intervals are NaN where they are not told: `fpr_lacking` and
-    `fnr_lacking` say why. `people` are those of imposter pairs, `effective_people` how many, each
-    in equally many pairs, would tell as much; None where nobody knows who is in the pairs.
+    Rates and the ends of their intervals are NaN where they are not reported: `fpr_lacking` and
+    `fnr_lacking` say why. `people` are those of imposter pairs, `effective_people` is their
+    effective number; None where nobody knows who is in the pairs.
     """
 
     name: str
@@ -44,7 +44,7 @@ class OperatingRates(NamedTuple):
     fnr_lacking: str | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it by name as JSON knows it: None where a rate is not told."""
+        """Return it by name as JSON knows it: None where a rate is not reported."""
         return {
             key: None if isinstance(value, float) and math.isnan(value) else value
             for key, value in self._asdict().items()
@@ -54,8 +54,8 @@ class OperatingRates(NamedTuple):
 def rates_at(pairs: ScoredPairs, threshold: float, *, level: float = 0.95) -> list[OperatingRates]:
     """Count the errors of ``score >= threshold``: of all pairs, then of each group.
 
-    Rates and intervals are those of `faircal.audit` at this threshold, and are told where it tells
-    them. Intervals know that pairs share people where it is known who is in them.
+    Rates and intervals are those of `faircal.audit` at this threshold, and are reported where
+    it reports them. Intervals know that pairs share people where it is known who is in them.
 
     Parameters
     ----------
@@ -79,13 +79,13 @@ def rates_at(pairs: ScoredPairs, threshold: float, *, level: float = 0.95) -> li
     rankings = Rankings.of(scores, None, pairs.genuine, pairs.groups)
     measures = at_threshold(rankings, threshold)
     uncertainty = pairs.uncertainty(measures)
-    known = not uncertainty.independent
+    identified = not uncertainty.independent
     trials = {name: each.identified.trials for name, each in uncertainty.sets.items()}
     by_group: dict[str, dict[str, Result]] = {}
     for each in as_reported(
         (each for each in measures if each.metric in ("fpr", "fnr") and each.group != ALL),
         uncertainty,
-        lambda group, metric: trials[group][metric].effective_people if known else None,
+        lambda group, metric: trials[group][metric].effective_people if identified else None,
         level,
     ):
         by_group.setdefault(each.group, {})[each.metric] = each
@@ -96,8 +96,8 @@ def rates_at(pairs: ScoredPairs, threshold: float, *, level: float = 0.95) -> li
         rows.append(
             OperatingRates(
                 name,
-                sharing.people if known else None,
-                sharing.effective_people if known else None,
+                sharing.people if identified else None,
+                sharing.effective_people if identified else None,
                 int(false.trials),
                 *_reported(false),
                 int(missed.trials),
@@ -110,7 +110,7 @@ def rates_at(pairs: ScoredPairs, threshold: float, *, level: float = 0.95) -> li
 
 
 def _reported(rate: Result) -> tuple[float, float, float]:
-    """Return a rate with its interval; NaN where it is not told."""
+    """Return a rate with its interval; NaN where it is not reported."""
     if not rate.reportable or math.isnan(rate.low):
         return math.nan, math.nan, math.nan
     return rate.value, rate.low, rate.high

@@ -21,7 +21,7 @@ from scipy.special import betainc, ndtri, stdtr, stdtrit
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress
-from faircal._base.registry import check_whole
+from faircal._base.registry import check_integer
 from faircal.calibrators import make_calibrator
 from faircal.data import Dataset
 from faircal.data.columns import UNKNOWN
@@ -188,7 +188,7 @@ def split_people(data: Dataset, people: NDArray[np.int64], seed: int) -> list[Ha
     return halves
 
 
-def usable_resolutions(asked: Sequence[int], people: int) -> list[int]:
+def usable_resolutions(resolutions: Sequence[int], people: int) -> list[int]:
     """Return the numbers of regions for which `people`, those of a half, are enough; one at least.
 
     Examples
@@ -196,17 +196,17 @@ def usable_resolutions(asked: Sequence[int], people: int) -> list[int]:
     >>> usable_resolutions((10, 30, 100), 400), usable_resolutions((10, 30, 100), 50)
     ([10, 30], [5])
     """
-    if not asked:
+    if not resolutions:
         raise ParameterError("resolutions: expected one or more numbers of regions, found none")
-    for number in asked:
-        check_whole("resolutions", number, 2)
+    for number in resolutions:
+        check_integer("resolutions", number, 2)
     most = people // PEOPLE_EACH
     if most < 2:
         raise DataError(
             f"regions: expected at least {4 * PEOPLE_EACH} people, {2 * PEOPLE_EACH} in each half, "
             f"found {people} in one; add people"
         )
-    return sorted({number for number in asked if number <= most}) or [most]
+    return sorted({number for number in resolutions if number <= most}) or [most]
 
 
 Bools = NDArray[np.bool_]
@@ -343,11 +343,12 @@ class HalfOfPeople:
         rows = np.flatnonzero(weight)
         misses = self.identified.trials["fpr"].rows[rows]
         sharing = Dyads(self.identified.left, self.identified.right, misses)
-        own = Dependence.of(self.score[misses], sharing)
+        of_region = Dependence.of(self.score[misses], sharing)
         sums = _WeightSums.of(weight[rows] / weight.sum(), sharing)
         # Worked out once for many rates, not at each step of the search for the ends.
         wider = [
-            sums.variance(*dependence.correlations(_AT)) for dependence in (own, self._dependence)
+            sums.variance(*dependence.correlations(_AT))
+            for dependence in (of_region, self._dependence)
         ]
         effects = len(rows) * np.maximum(*wider)
 
@@ -355,7 +356,7 @@ class HalfOfPeople:
             at = np.asarray(rate)
             return np.asarray(np.interp(np.log(np.minimum(at, 1 - at)), np.log(_AT), effects))
 
-        freedom = own.degrees_of_freedom(rate)
+        freedom = of_region.degrees_of_freedom(rate)
         return rate_interval(rate, len(rows), design_effect, level=level, freedom=freedom)
 
     def _p_value(self, excess: float, contrast: Float64) -> float:
@@ -386,8 +387,8 @@ class HalfOfPeople:
         rest, rest_residuals = self._gap_of(1 - weight)
         if gap != gap or rest != rest:
             return dict.fromkeys(("gap", "gap_low", "gap_high", "rest_gap", "gap_p"), _NAN)
-        own = self.identified.spread(residuals)
-        off = float(stdtrit(own.freedom, (1 + level) / 2)) * own.variance**0.5
+        of_region = self.identified.spread(residuals)
+        off = float(stdtrit(of_region.freedom, (1 + level) / 2)) * of_region.variance**0.5
         both = self.identified.spread(residuals - rest_residuals)
         p = min(2 * _tail(-abs(gap - rest), both.variance, both.freedom), 1.0)
         hits = self.identified.trials["fnr"].rows

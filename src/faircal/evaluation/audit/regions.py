@@ -42,7 +42,7 @@ _SHOWN_GROUPS = 3
 
 #: What is asked of a region: has it more false matches than the rest, or another calibration?
 Question = Literal["fpr", "gap"]
-_ASKED: tuple[Question, ...] = ("fpr", "gap")
+_QUESTIONS: tuple[Question, ...] = ("fpr", "gap")
 
 
 class RegionRow(NamedTuple):
@@ -141,11 +141,11 @@ class Regions:
 def distinct(rows: Sequence[RegionRow], question: Question | None = None) -> list[RegionRow]:
     """Return the regions found for a question, or for any; of those alike the first.
 
-    A region is alike only to one found for the same question: more false matches are told also
+    A region is alike only to one found for the same question: more false matches are reported also
     where another region, of the same people, was found for its calibration.
     """
-    asked = _ASKED if question is None else (question,)
-    return [row for row in rows if any(_first(row, each) for each in asked)]
+    questions = _QUESTIONS if question is None else (question,)
+    return [row for row in rows if any(_first(row, each) for each in questions)]
 
 
 def _first(row: RegionRow, question: Question) -> bool:
@@ -178,7 +178,7 @@ def find_regions(
     data : Dataset
         With embeddings. People come from `identity`, or else from genuine pairs.
     score, probability : ndarray of float64, shape (n_pairs,), optional
-        What a model says; the dataset's own unless told. Without probabilities one beta map for all
+        What a model says; the dataset's own by default. Without probabilities one beta map for all
         is fitted, on the half that makes the regions.
     rate : float
         The false-positive rate of all pairs at which to look.
@@ -250,12 +250,14 @@ def _check(data: Dataset) -> Embeddings:
     return data.embeddings
 
 
-def _notes(pairs: int, lost: int, chosen: list[int], source: str, own: bool) -> list[str]:
+def _notes(
+    pairs: int, lost: int, chosen: list[int], source: str, without_probabilities: bool
+) -> list[str]:
     made = f"regions are made on one half of the people (from {source}) and tested on the other, "
     made += f"and the other way round; {lost} of {pairs} pairs join the two halves and are left out"
     sizes = f"numbers of regions: {', '.join(map(str, chosen))}; each has {PEOPLE_EACH} people or "
     notes = [made, sizes + "more on average in each half"]
-    if own:
+    if without_probabilities:
         notes.append("no probabilities are given: one beta map for all is fitted on the other half")
     return notes
 

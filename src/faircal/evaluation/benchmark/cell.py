@@ -146,7 +146,7 @@ class Fits:
             name = f"-{hashlib.sha256(key.encode()).hexdigest()[:16]}{_CHECKPOINT}"
             checkpoint = self.parts.path(self.cell, name)
             self.fitted[key] = method.fit(
-                self.calibration, progress=self._tell, checkpoint=checkpoint, resume=None
+                self.calibration, progress=self._report, checkpoint=checkpoint, resume=None
             )
         if key not in self._noted:
             self._noted.add(key)
@@ -161,7 +161,7 @@ class Fits:
             self.notes.extend(method.remarks(test, output))
         return self._applied[id(method)]
 
-    def _tell(self, stage: str, done: int, total: int, label: str) -> None:
+    def _report(self, stage: str, done: int, total: int, label: str) -> None:
         self._stages[stage] = done, total
         so_far, in_all = map(sum, zip(*self._stages.values(), strict=True))
         self.progress(self.cell.label, so_far, in_all, f"{stage}: {label}")

@@ -33,7 +33,7 @@ class Experiment:
     n_bins : int
         Bins of histogram calibration.
     parameters : mapping from attribute to parameters by method
-        What methods are told where these are the groups, for the paper's settings.
+        What methods are given where these are the groups, for the paper's settings.
     """
 
     title: str
@@ -87,7 +87,7 @@ def paper_settings(
     """Return the settings of an experiment on `data`, and the methods left out with the reason.
 
     FairCal runs with each calibrator and number of clusters, FSN with each number of clusters,
-    all others once; what is not told is as in the paper.
+    all others once; what is not given is as in the paper.
 
     Parameters
     ----------
@@ -111,10 +111,10 @@ def paper_settings(
         raise DataError(f"{data.where}: the experiment compares groups, and {data.why_no_groups()}")
     also = _present(data, experiment.also_by)
     left_out: dict[str, str] = {}
-    asked = methods or experiment.methods
+    names = methods or experiment.methods
     if not methods:
-        offered = [name for name in asked if training or not METHODS[name].needs.training]
-        asked, left_out = servable(data, offered, tuple(data.features), (by,))
+        offered = [name for name in names if training or not METHODS[name].needs.training]
+        names, left_out = servable(data, offered, tuple(data.features), (by,))
         left_out |= {
             name: "it trains a network" for name in experiment.methods if name not in offered
         }
@@ -122,12 +122,12 @@ def paper_settings(
     swept = BenchmarkSettings(calibrators=tried, clusters=clusters)
     calibrator, main = swept.main_calibrator, swept.main_clusters
     settings = BenchmarkSettings(
-        methods=asked,
+        methods=names,
         calibrators=(calibrator,),
         clusters=(main,),
         attributes=(by,),
         also_by=() if also in (None, by) else (str(also),),
-        parameters=_joined(experiment.parameters.get(by, {}), parameters or {}, asked),
+        parameters=_joined(experiment.parameters.get(by, {}), parameters or {}, names),
         sweeps={
             "faircal": Sweep(tried, clusters),
             "fsn": Sweep((calibrator,), clusters),
@@ -143,8 +143,8 @@ def _joined(
     methods: tuple[str, ...],
 ) -> dict[str, dict[str, Any]]:
     """Return the parameters of methods: the paper's of those that run, with those given on top."""
-    theirs = {name: dict(of) for name, of in papers.items() if name in methods}
-    return theirs | {name: {**theirs.get(name, {}), **of} for name, of in given.items()}
+    parameters = {name: dict(of) for name, of in papers.items() if name in methods}
+    return parameters | {name: {**parameters.get(name, {}), **of} for name, of in given.items()}
 
 
 def _present(data: Dataset, attributes: tuple[str, ...]) -> str | None:

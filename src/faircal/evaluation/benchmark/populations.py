@@ -29,7 +29,7 @@ class Moving:
     source : Dataset
         The population that methods are fitted on.
     labels : tuple of int
-        How many pairs of the other population are labelled; unless told, steps up to all.
+        How many pairs of the other population are labelled; by default steps up to all.
     notes : tuple of str
         What was done so that the two share no person.
     """
@@ -67,9 +67,9 @@ def move(
     source, target : Dataset
         To fit on, and to test on.
     labels : sequence of int
-        How many labelled pairs of `target` to try; unless told, steps up to all.
+        How many labelled pairs of `target` to try; by default steps up to all.
     people_apart : bool
-        Take people of the same name for different people. Unless told, pairs of `target` with a
+        Take people of the same name for different people. By default pairs of `target` with a
         person of `source` are dropped: a model must not be tested on people it has seen. Of two
         simulations with different seeds that is known.
 
@@ -104,16 +104,18 @@ def _drawn_apart(source: Dataset, target: Dataset) -> bool:
 
 def _without_people(source: Dataset, target: Dataset) -> tuple[Dataset, tuple[str, ...]]:
     """Drop the pairs of `target` that show a person of `source`; say how many."""
-    here, there = source.images.identity, target.images.identity
-    if here is None or there is None:
-        unnamed = source if here is None else target
+    source_people, target_people = source.images.identity, target.images.identity
+    if source_people is None or target_people is None:
+        unnamed = source if source_people is None else target
         note = f"warning: {unnamed.where} does not name its people: whether some are in both "
         return target, (f"{note}populations can't be told; if so, the results are too good",)
-    used = np.unique(here.codes[source.used_images()])
-    source_names = {here.names[code] for code in used if code >= 0}
+    used = np.unique(source_people.codes[source.used_images()])
+    source_names = {source_people.names[code] for code in used if code >= 0}
     # −1, the code of unknown people, is last.
-    shared = np.array([*(name in source_names for name in there.names), False])
-    left, right = (shared[there.take(rows)] for rows in (target.pairs.left, target.pairs.right))
+    shared = np.array([*(name in source_names for name in target_people.names), False])
+    left, right = (
+        shared[target_people.take(rows)] for rows in (target.pairs.left, target.pairs.right)
+    )
     drop = left | right
     if not drop.any():
         return target, ()
@@ -128,32 +130,33 @@ def _without_people(source: Dataset, target: Dataset) -> tuple[Dataset, tuple[st
     return kept, (f"{note}{int(drop.sum())} of {len(target)} pairs are dropped; {advice}",)
 
 
-def shared_features(source: Dataset, target: Dataset, asked: Sequence[str] = ()) -> list[str]:
+def shared_features(source: Dataset, target: Dataset, wanted: Sequence[str] = ()) -> list[str]:
     """Return the features to compare: those wanted, else all that both have.
 
     What both call by one name must be alike: vectors of one length, scores in one range.
     """
     both = [name for name in target.features if name in source.features]
-    if not asked and not both:
+    if not wanted and not both:
         raise DataError(
             f"{source.where} and {target.where}: expected features of the same name, found "
             f"{', '.join(source.features)} and {', '.join(target.features)}; rename them, or name "
             "score columns with --features"
         )
-    names = list(asked) or both
+    names = list(wanted) or both
     for name in names:
-        here, there = source.select(name), target.select(name)
-        if here.embeddings is not None and there.embeddings is not None:
-            lengths = here.embeddings.dimension, there.embeddings.dimension
+        of_source, of_target = source.select(name), target.select(name)
+        if of_source.embeddings is not None and of_target.embeddings is not None:
+            lengths = of_source.embeddings.dimension, of_target.embeddings.dimension
             if lengths[0] != lengths[1]:
                 raise DataError(
                     f"{source.where} and {target.where}: embeddings '{name}' have {lengths[0]} and "
                     f"{lengths[1]} numbers; embed both with the same network"
                 )
-        if here.score_range != there.score_range:
+        if of_source.score_range != of_target.score_range:
             raise ParameterError(
-                f"{source.where} and {target.where}: scores '{name}' are in {here.score_range} and "
-                f"{there.score_range}; give one range for both (--score-range)"
+                f"{source.where} and {target.where}: scores '{name}' are in "
+                f"{of_source.score_range} and {of_target.score_range}; give one range for both "
+                "(--score-range)"
             )
     return names
 
@@ -169,7 +172,7 @@ def unserved(
     return method.unusable_reason(target, attribute, fitting=False)
 
 
-#: Steps of the curve unless told, up to the pairs that are there.
+#: Steps of the curve by default, up to the pairs that are there.
 STEPS = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 #: Fewer labelled pairs than this say nothing.
 LEAST = 10
@@ -177,31 +180,31 @@ LEAST = 10
 Rows = NDArray[np.intp]
 
 
-def label_counts(pool: int, asked: Sequence[int] = ()) -> tuple[int, ...]:
+def label_counts(pool: int, wanted: Sequence[int] = ()) -> tuple[int, ...]:
     """Return how many labelled pairs to try, ascending, without 0, which needs no label.
 
     Parameters
     ----------
     pool : int
         Pairs that can be labelled.
-    asked : sequence of int
-        What was asked for; unless told, round steps and then all of the pool.
+    wanted : sequence of int
+        Numbers to try; by default round steps and then all of the pool.
 
     Examples
     --------
     >>> label_counts(2_000), label_counts(2_000, (0, 50))
     ((100, 300, 1000, 2000), (50,))
     """
-    if not asked:
+    if not wanted:
         # A last step that differs little from the whole is left out.
         return (*(step for step in STEPS if step < 0.6 * pool), pool)
-    for count in asked:
+    for count in wanted:
         if count and not LEAST <= count <= pool:
             raise ParameterError(
                 f"labels: expected 0, or {LEAST} to {pool} (the pairs of people who are not tested)"
                 f", found {count}; choose other numbers (--labels)"
             )
-    counts = sorted({int(count) for count in asked} - {0})
+    counts = sorted({int(count) for count in wanted} - {0})
     if not counts:
         raise ParameterError("labels: expected a number above 0; name one (--labels 100,1000)")
     return tuple(counts)
@@ -241,7 +244,7 @@ def draw_labelled(pool: Dataset, counts: Sequence[int], seed: int) -> list[Rows]
     people, _ = people_of(pool.pairs, pool.images)
     place = rng.permutation(int(people.max()) + 1)[people]
     # People join one by one; a pair can be labelled from the moment its second person is in.
-    known = np.maximum(place[pool.pairs.left], place[pool.pairs.right])  # when both are there
+    joined = np.maximum(place[pool.pairs.left], place[pool.pairs.right])  # when both are there
     chance = rng.permutation(len(pool))
     classes = [np.flatnonzero(pool.genuine == label) for label in (True, False)]
     drawn = np.zeros(len(pool), dtype=bool)
@@ -249,11 +252,11 @@ def draw_labelled(pool: Dataset, counts: Sequence[int], seed: int) -> list[Rows]
     for count in counts:
         sizes = _sizes(count, *map(len, classes))
         last = max(
-            np.partition(known[rows], size - 1)[size - 1]
+            np.partition(joined[rows], size - 1)[size - 1]
             for rows, size in zip(classes, sizes, strict=True)
         )
         for rows, size in zip(classes, sizes, strict=True):
-            new = rows[(known[rows] <= last) & ~drawn[rows]]
+            new = rows[(joined[rows] <= last) & ~drawn[rows]]
             more = size - int(drawn[rows].sum())
             drawn[new[np.argsort(chance[new])[:more]]] = True
         labelled.append(np.flatnonzero(drawn))

@@ -102,7 +102,7 @@ def run_benchmark(
     out : path
     settings : BenchmarkSettings, optional
     jobs : int, optional
-        Cells worked on at a time; as many as there are cores, unless told.
+        Cells worked on at a time; as many as there are cores by default.
     resume : bool
         Keep the cells that an earlier run with the same settings finished.
     progress : callable
@@ -176,7 +176,7 @@ def _work(
     finished: list[Cell] = []  # filled by the workers; append is atomic
     stop = threading.Event()
 
-    def tell(what: str, so_far: int, total: int, label: str) -> None:
+    def report(what: str, so_far: int, total: int, label: str) -> None:
         if stop.is_set():
             raise _StoppedError
         progress(what, so_far, total, label)
@@ -184,7 +184,7 @@ def _work(
     # One BLAS thread each: the same sums whatever the number of jobs, and no fight over cores.
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(jobs) as pool:
         waiting = {
-            pool.submit(_run_batch, data, plan, batch, parts, finished, tell, moving)
+            pool.submit(_run_batch, data, plan, batch, parts, finished, report, moving)
             for batch in batches
         }
         try:
@@ -347,8 +347,8 @@ def _people(data: Dataset, groups: Mapping[str, Groups]) -> dict[str, Any]:
     everyone, named = IdentifiedPairs.of(data.genuine, people), len(people.names)
     # Two attributes may have groups of the same name, such as yes and no.
     by: dict[str, dict[str, dict[str, float]]] = {}
-    asked: Mapping[str, Groups | None] = groups or {"": None}
-    for attribute, codes in asked.items():
+    crossings: Mapping[str, Groups | None] = groups or {"": None}
+    for attribute, codes in crossings.items():
         identified = {GLOBAL: everyone}
         if codes is not None:
             for code, name in enumerate(codes.names):

@@ -37,14 +37,14 @@ class BenchmarkSettings:
     Parameters
     ----------
     methods : tuple of str
-        Every installed method that the data can serve, unless told.
+        Every installed method that the data can serve by default.
     calibrators : tuple of str
     clusters : tuple of int
         Each is run; more than one is a sweep.
     features : tuple of str
-        All of the data's, unless told.
+        All of the data's by default.
     attributes : tuple of str
-        ``a+b`` crosses; all columns crossed, unless told.
+        ``a+b`` crosses; all columns crossed by default.
     threshold_on : {"test", "calibration"}
         Where operating thresholds come from: the test fold, as in the paper, or the calibration
         folds, as in use.
@@ -177,8 +177,8 @@ def make_plan(data: Dataset, settings: BenchmarkSettings, moving: Moving | None 
     )
     for attribute in (*attributes, *settings.also_by):
         data.groups(attribute)
-    asked = settings.methods or tuple(METHODS)
-    methods, left_out = servable(data, asked, features, attributes or (None,), source)
+    wanted = settings.methods or tuple(METHODS)
+    methods, left_out = servable(data, wanted, features, attributes or (None,), source)
     for name in settings.methods:
         if name in left_out:
             raise DataError(
@@ -234,11 +234,11 @@ def servable(
     left_out: dict[str, str] = {}
     fitted = [source] if source is not None else [data.split(f)[0] for f in data.fold_names]
     for calibration, feature, attribute, name in product(fitted, features, attributes, methods):
-        here, method = calibration.select(feature), METHODS[name]
+        selected, method = calibration.select(feature), METHODS[name]
         missing = None
         if source is not None:
-            missing = unserved(method, here, data.select(feature), attribute)
-        missing = missing or method.unusable_reason(here, attribute)
+            missing = unserved(method, selected, data.select(feature), attribute)
+        missing = missing or method.unusable_reason(selected, attribute)
         if missing is not None:
             left_out.setdefault(name, missing)
     return tuple(name for name in methods if name not in left_out), {
@@ -333,7 +333,7 @@ def plugin_hashes() -> dict[str, str]:
     """
     registered = [*METHODS.values(), *CALIBRATORS.values(), *(m.function for m in METRICS.values())]
     modules = {getattr(thing, "__module__", "") for thing in registered}
-    own = sorted(name for name in modules if name and name.partition(".")[0] != "faircal")
-    files = (getattr(sys.modules.get(name), "__file__", None) for name in own)
+    plugins = sorted(name for name in modules if name and name.partition(".")[0] != "faircal")
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in plugins)
     paths = (Path(file) for file in files if file is not None)
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}

@@ -118,13 +118,13 @@ def _recalibrated(
     """Put one map on top of the model's probabilities, fitted on the labelled pairs."""
     for attribute in plan.attributes:
         method = fits.fit(attribute=attribute)
-        here, there = method.apply(pool), fits.apply(method, test)
+        of_pool, of_test = method.apply(pool), fits.apply(method, test)
         for step in labelled:
-            again = recalibration(here.probability[step.rows], step.data.genuine)
-            moved = Output(there.score, again(there.probability))
+            again = recalibration(of_pool.probability[step.rows], step.data.genuine)
+            moved = Output(of_test.score, again(of_test.probability))
             source = None
             if _sets_thresholds(plan):
-                at = Output(here.score[step.rows], here.probability[step.rows])
+                at = Output(of_pool.score[step.rows], of_pool.probability[step.rows])
                 source = rankings_of(at, step.data, None)
             measured = _measured(moved, test, attribute, plan, source)
             yield attribute or "", RECALIBRATED, len(step.rows), step.people, measured
@@ -218,7 +218,7 @@ def read_moved(folder: str | Path) -> list[MovedRow]:
 
 #: Feature, method, calibrator, clusters, attribute, strategy.
 _Key = tuple[str, str, str, str, str, str]
-#: Differences of fewer standard errors over folds than this can't be told from chance.
+#: Differences of fewer standard errors over folds than this can't be distinguished from chance.
 ERRORS = 2.0
 
 
@@ -231,8 +231,8 @@ class LabellingPoint(NamedTuple):
     @property
     def mean(self) -> float:
         """Over the folds where it is known; NaN where it is in none."""
-        known = [value for value in self.by_fold.values() if not math.isnan(value)]
-        return float(np.mean(known)) if known else math.nan
+        values = [value for value in self.by_fold.values() if not math.isnan(value)]
+        return float(np.mean(values)) if values else math.nan
 
     @property
     def error(self) -> float:
@@ -283,7 +283,7 @@ class LabellingCurve:
     def as_good(self) -> int:
         """The fewest labelled pairs with which, and with more, it is as good as with the most.
 
-        As good is: no worse than can be told by the folds, `ERRORS` standard errors of the
+        As good is: no worse than the folds can show, `ERRORS` standard errors of the
         difference. So few folds tell little, and rather too few pairs are named than too many.
         """
         fewest = self.most
@@ -300,11 +300,11 @@ class LabellingCurve:
 
     def worse(self, one: int, other: int) -> bool:
         """Whether `one` number of labelled pairs is worse than another, fold by fold."""
-        here, there = self.points[one].by_fold, self.points[other].by_fold
-        differences = [here[fold] - there[fold] for fold in here if fold in there]
-        known = [value for value in differences if not math.isnan(value)]
-        error = _error(known)
-        return bool(known) and float(np.mean(known)) > (
+        first, second = self.points[one].by_fold, self.points[other].by_fold
+        differences = [first[fold] - second[fold] for fold in first if fold in second]
+        finite = [value for value in differences if not math.isnan(value)]
+        error = _error(finite)
+        return bool(finite) and float(np.mean(finite)) > (
             0.0 if math.isnan(error) else ERRORS * error
         )
 
@@ -319,17 +319,17 @@ class LabellingCurve:
         >>> LabellingCurve("f", "m", "", "", "", "recalibrated", points).words
         'still better with all 100 labelled pairs (9 people): 20.5 % as it is, 1.5 % with 100.'
         """
-        first, most, enough = min(self.points), self.most, self.labels_needed
+        first, most, needed = min(self.points), self.most, self.labels_needed
         start, last = (f"{100 * self.points[labels].mean:.3g} %" for labels in (first, most))
         change = f"{start} {f'with {first}' if first else 'as it is'}, {last} with {most}."
         if first == 0 and not self.gains:
             text = f"labelled pairs gain nothing that can be told: {change}"
             least = self.as_good
             return text + (f" If any are used, use about {least} or more." if least else "")
-        people = self.points[enough].people
+        people = self.points[needed].people
         whose = "" if math.isnan(people) else f" ({people:.0f} people)"
-        how = "still better with all" if enough == most > first else "restored with about"
-        return f"{how} {enough} labelled pairs{whose}: {change}"
+        how = "still better with all" if needed == most > first else "restored with about"
+        return f"{how} {needed} labelled pairs{whose}: {change}"
 
     def record(self, metric: str) -> dict[str, Any]:
         """Return everything by name, for machines; `metric` is that of the points."""

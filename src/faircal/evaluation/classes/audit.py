@@ -226,7 +226,7 @@ def audit_classes(
         The person, patient or unit that a row comes from: rows of one are not independent, and
         intervals are wider for it. One that is empty is nobody else's.
     classes : sequence, optional
-        The classes' names, in the order of the columns; 0, 1, … unless told.
+        The classes' names, in the order of the columns; 0, 1, … by default.
     dataset, attribute : str
         For the table: whose rows they are, and what makes the groups.
     made : mapping from method to mapping, optional

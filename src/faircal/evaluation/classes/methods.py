@@ -51,7 +51,7 @@ class ClassMethod:
     pulled : bool
         Whether the groups' maps are pulled to that of all rows, or each is fitted by itself.
     yardstick : bool
-        Shown apart and never best: it knows what others are not told.
+        Shown apart and never best: it knows what others are not given.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class ClassMethod:
 
     @property
     def needs_groups(self) -> bool:
-        """Whether it must be told each row's group."""
+        """Whether it must be given each row's group."""
         return self.maps_of == "groups"
 
     def fit(
@@ -120,13 +120,13 @@ class ClassMethod:
 
         def apply(other: MethodRows) -> Float64:
             # A group that the calibration rows had none of gets the map of all.
-            known = self._groups(other)
-            return maps.apply(other.probabilities, np.where(known < n_groups, known, -1))
+            sets = self._groups(other)
+            return maps.apply(other.probabilities, np.where(sets < n_groups, sets, -1))
 
         return apply
 
     def _groups(self, rows: MethodRows) -> NDArray[np.integer[Any]]:
-        """Return the group of each row; none for one that is not told."""
+        """Return the group of each row; −1 where the method is not given it."""
         if not self.needs_groups:
             return np.full(len(rows.probabilities), -1)
         return _given(rows.groups, self.title, "groups")
@@ -275,11 +275,11 @@ def out_of_fold(
     data : ClassifierRows
         Labelled.
     methods : sequence of str
-        Names in ``CLASS_METHODS``; all that the data can serve unless told.
+        Names in ``CLASS_METHODS``; all that the data can serve by default.
     attribute : str, optional
         What makes the groups of methods that need them; a+b crosses.
     folds : RowFolds, optional
-        Those of `folds_of` unless told.
+        Those of `folds_of` by default.
     n_clusters, seed
         As of `FairCalClassifier`; the seed also draws folds.
     progress : callable

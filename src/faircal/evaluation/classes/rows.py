@@ -141,8 +141,8 @@ class ClassRows:
             n, units = self.count(name), self.effective_units(name)
             reason = insufficient_data_reason("", n, units, of="rows", who=("unit", "units"))
             withheld[name] = reason or withheld.get(GLOBAL, "")
-        enough = sum(not withheld[name] for name in self.group_names)
-        withheld[ALL] = "" if enough >= min(2, len(self.group_names)) else NOT_ENOUGH
+        reportable = sum(not withheld[name] for name in self.group_names)
+        withheld[ALL] = "" if reportable >= min(2, len(self.group_names)) else NOT_ENOUGH
         return withheld
 
     @property

@@ -72,9 +72,9 @@ def compare(
     run_a, run_b : ComparedRun
         The same attribute, groups and operating points.
     methods : (str, str), optional
-        Which of A with which of B; each with itself unless told, or the only one of each.
+        Which of A with which of B; by default each with itself, or the only one of each.
     metrics : sequence of str
-        As in ``results.csv``; FPR, FNR and KS unless told. Rates are compared at the runs' own
+        As in ``results.csv``; FPR, FNR and KS by default. Rates are compared at the runs' own
         threshold where both have one, else at the global FPRs.
     level : float
         Of intervals, and one minus the risk of a wrong verdict.
@@ -106,7 +106,7 @@ def compare(
     if not 0 <= tolerance < math.inf:
         raise ParameterError(f"tolerance: expected a number from 0 on, found {tolerance:g}")
     matched = match(run_a, run_b, methods)
-    chosen_metrics = _wanted(matched, metrics)
+    chosen_metrics = _compared_metrics(matched, metrics)
     compared = []
     for both in matched:
         keys = _keys(run_a, run_b, both, chosen_metrics)
@@ -218,7 +218,7 @@ def differences(
     reference : str
         The method that A is.
     attribute : str, optional
-        The first one unless told.
+        The first one by default.
     level : float
         Of intervals, and one minus the risk of a wrong verdict.
     """
@@ -266,7 +266,7 @@ def write_differences(folder: Path, record: dict[str, Any], rows: Sequence[Resul
 
 
 def default_metrics() -> tuple[str, ...]:
-    """Return what is compared unless told: error rates where decisions are made, headline metrics.
+    """Return what is compared by default: error rates where decisions are made, headline metrics.
 
     Examples
     --------
@@ -276,49 +276,49 @@ def default_metrics() -> tuple[str, ...]:
     return "fpr", "fnr", *(metric.name for metric in METRICS.values() if metric.headline)
 
 
-def _wanted(matched: Sequence[MatchedValues], metrics: Sequence[str]) -> list[str]:
+def _compared_metrics(matched: Sequence[MatchedValues], metrics: Sequence[str]) -> list[str]:
     """Return the metrics to compare, all of which there are."""
-    there: dict[str, None] = {}
+    in_both: dict[str, None] = {}
     for both in matched:
         of_b = {metric for *_, metric in both.b}
-        there |= dict.fromkeys(metric for *_, metric in both.a if metric in of_b)
+        in_both |= dict.fromkeys(metric for *_, metric in both.a if metric in of_b)
     for metric in metrics:
-        if metric not in there:
+        if metric not in in_both:
             raise ParameterError(
-                f"metrics: {metric!r} is not in both runs; {did_you_mean(metric, there)}"
+                f"metrics: {metric!r} is not in both runs; {did_you_mean(metric, in_both)}"
             )
-    return list(metrics) or [metric for metric in default_metrics() if metric in there]
+    return list(metrics) or [metric for metric in default_metrics() if metric in in_both]
 
 
 def _keys(
     run_a: ComparedRun, run_b: ComparedRun, both: MatchedValues, metrics: Sequence[str]
 ) -> list[Key]:
     """Return what is compared, in the order of metrics, conditions and groups of A."""
-    own = run_a.thresholded and run_b.thresholded
+    thresholded = run_a.thresholded and run_b.thresholded
 
     def compared(condition: str, metric: str) -> bool:
         of = metric.partition("_")[0]
         if of not in _RATES and metric not in ("fdr", "ir", "garbe"):
             return True
-        if own and of != "tpr":
+        if thresholded and of != "tpr":
             return condition == ""
         return condition.startswith(("global_fpr", "fpr"))
 
     keys_to_compare: list[Key] = []
     for metric in metrics:
-        here, there = (
+        keys_a, keys_b = (
             [key for key in values if key[2] == metric and compared(key[1], metric)]
             for values in (both.a, both.b)
         )
         for place, what in enumerate(("groups", "operating points")):
-            a, b = ({key[place] for key in keys} for keys in (here, there))
+            a, b = ({key[place] for key in keys} for keys in (keys_a, keys_b))
             for run, other, more in ((run_a, run_b, a - b), (run_b, run_a, b - a)):
                 if more:
                     raise DataError(
                         f"{other.name}: lacks the {what} {in_words(sorted(more))} of {run.name};"
                         f" run both with the same {what}"
                     )
-        keys_to_compare += (key for key in here if not _set(key, both))
+        keys_to_compare += (key for key in keys_a if not _set(key, both))
     return keys_to_compare
 
 
@@ -327,8 +327,8 @@ def _why(matched: Sequence[MatchedValues], metrics: Sequence[str]) -> str:
     if not metrics:
         return f"none of {', '.join(default_metrics())} is in both runs"
     names = " and ".join(dict.fromkeys(metric.upper() for metric in metrics))
-    here = [(key, both) for both in matched for key in both.a if key[2] in metrics]
-    if any(key in both.b and _set(key, both) for key, both in here):
+    concerned = [(key, both) for both in matched for key in both.a if key[2] in metrics]
+    if any(key in both.b and _set(key, both) for key, both in concerned):
         return f"the {names} of all pairs is what the operating point sets"
     return f"there is no {names} at an operating point of both runs"
 

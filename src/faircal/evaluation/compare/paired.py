@@ -26,7 +26,7 @@ from faircal.metrics.results import ALL, GLOBAL, Result
 Noise = NDArray[np.float32]
 
 _NONE = np.zeros(0, np.float32)
-#: Fewest degrees of freedom that are told from an interval's width.
+#: Fewest degrees of freedom that are determined from an interval's width.
 _FEWEST = 4.0
 
 
@@ -39,7 +39,7 @@ class Estimate:
 
     Attributes
     ----------
-    known : bool
+    has_interval : bool
         Whether there is a value with an interval.
     below, above : float
         How far the ends are away.
@@ -58,7 +58,7 @@ class Estimate:
     withheld: str = ""
 
     def __post_init__(self) -> None:
-        self.known = all(map(math.isfinite, (self.value, self.low, self.high)))
+        self.has_interval = all(map(math.isfinite, (self.value, self.low, self.high)))
         self.below, self.above = max(self.value - self.low, 0.0), max(self.high - self.value, 0.0)
         self.noise_below = min(self.below, self.above) if self.inflated else self.below
 
@@ -147,7 +147,7 @@ def difference(
         Replicates of the same number are of the same other people.
     level : float
     correlation : float, optional
-        Of the two values' noise; that of the replicates unless told. 0 where it is known that they
+        Of the two values' noise; that of the replicates by default. 0 where it is known that they
         have nobody in common.
 
     Examples
@@ -162,16 +162,16 @@ def difference(
     >>> [round(end, 4) for end in (together.low, together.high)]  # the same noise in both
     [0.003, 0.003]
     """
-    if not (a.known and b.known):
+    if not (a.has_interval and b.has_interval):
         nan = math.nan
         return Difference(nan, nan, nan, 0.0, math.inf, level)
     r = common_noise(a.noise, b.noise) if correlation is None else correlation
     # Degrees of freedom are put together as Welch and Satterthwaite do.
     squares, parts = 0.0, 0.0
     for each in (a, b):
-        square, own = (each.below + each.above) ** 2, each.freedom
+        square, degrees = (each.below + each.above) ** 2, each.freedom
         squares += square
-        parts += square**2 / own  # an infinite one adds nothing
+        parts += square**2 / degrees  # an infinite one adds nothing
     freedom = squares**2 / parts if parts > 0 else math.inf
     # Each interval has a level of its own; what they say is the same.
     at = _quantile(freedom, (1 + level) / 2)
@@ -262,21 +262,21 @@ def of_results(results: Iterable[Result], noise: Mapping[Key, Noise]) -> dict[Ke
     for of, keys in keys_of.items():
         if len(keys) > 1 and all(key in noise for key in keys):
             plain = np.array([by_key[key].value for key in keys])
-            together = np.stack([noise[key] for key in keys], axis=-1)
-            groups[of] = plain, plain + together.astype(np.float64)
+            joint = np.stack([noise[key] for key in keys], axis=-1)
+            groups[of] = plain, plain + joint.astype(np.float64)
     estimates = {}
     for key, each in by_key.items():
         over = each.group == ALL
-        own = _over_groups(each.condition, each.metric, groups) if over else noise.get(key)
-        if own is None:
-            own = _NONE
+        replicates = _over_groups(each.condition, each.metric, groups) if over else noise.get(key)
+        if replicates is None:
+            replicates = _NONE
         low, high, level = each.low, each.high, _LEVEL if math.isnan(each.level) else each.level
-        if over and math.isnan(low) and len(own):
-            half = float(ndtri((1 + level) / 2) * np.std(own, dtype=np.float64))
+        if over and math.isnan(low) and len(replicates):
+            half = float(ndtri((1 + level) / 2) * np.std(replicates, dtype=np.float64))
             low, high = each.value - half, each.value + half
         inflated = over or each.metric in _INFLATED
         estimates[key] = Estimate(
-            each.value, low, high, own, level, inflated, each.people, each.withheld
+            each.value, low, high, replicates, level, inflated, each.people, each.withheld
         )
     return estimates
 

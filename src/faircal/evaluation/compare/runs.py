@@ -192,9 +192,9 @@ def notes(run_a: ComparedRun, run_b: ComparedRun, paired: bool = True) -> list[s
             "the two runs are not of the same data: "
             + (how if paired else "they are compared as of different people")
         )
-    own = [run.record.get("settings", {}).get("threshold") for run in (run_a, run_b)]
-    if run_a.thresholded and run_b.thresholded and own[0] != own[1]:
-        lines.append(f"thresholds differ: {own[0]} in the one, {own[1]} in the other")
+    thresholds = [run.record.get("settings", {}).get("threshold") for run in (run_a, run_b)]
+    if run_a.thresholded and run_b.thresholded and thresholds[0] != thresholds[1]:
+        lines.append(f"thresholds differ: {thresholds[0]} in the one, {thresholds[1]} in the other")
     return lines
 
 

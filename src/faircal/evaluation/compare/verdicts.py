@@ -15,7 +15,7 @@ from faircal.metrics.results import ALL, GLOBAL
 Verdict = Literal["worse", "better", "not told apart", "not enough data", "not known"]
 
 _HIGHER = ("auroc", "tpr")
-#: How often a worsening of the size that is told would show.
+#: How often a worsening of the size that is reported would show.
 POWER = 0.8
 #: Narrower than this an interval is that of two values with the same noise, rounded.
 _SAME = 1e-6
@@ -112,7 +112,7 @@ class Comparison(NamedTuple):
         return self.reportable and self.a == self.b and self.high - self.low < _SAME
 
     def record(self) -> dict[str, Any]:
-        """Return it as plain values, for machines; what is not told is None."""
+        """Return it as plain values, for machines; what is not reported is None."""
         numbers = ("a", "b", "difference", "low", "high", "level", "correlation", "p", "p_holm")
         values = {name: getattr(self, name) for name in (*numbers, "detectable")}
         return {
@@ -142,7 +142,7 @@ def non_inferior(compared: Sequence[Comparison], margin: float) -> GateVerdict:
     """Let pass where everything has been shown to be worse by less than `margin`, if at all.
 
     Each comparison is tested by itself: where all must succeed, no correction is needed. What
-    can't be told speaks against, too.
+    can't be determined speaks against, too.
     """
     check_margin(margin)
     against = tuple(each for each in compared if not (each.reportable and each.worst < margin))

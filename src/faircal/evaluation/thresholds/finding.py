@@ -209,7 +209,7 @@ def find_threshold(
     loaded = files.load([feature] if feature else (), measuring=fitted is None, progress=progress)
     check_one_feature(loaded.features, files.path)
     notes: list[str] = []
-    own = fitted is not None and _fitted_on(fitted, loaded, fold)
+    own_people = fitted is not None and _fitted_on(fitted, loaded, fold)
     if fold is not None:
         notes += loaded.notes
         loaded = loaded.split(fold_named(loaded, fold))[1]
@@ -234,7 +234,7 @@ def find_threshold(
             pairs.people is not None,
             [] if math.isnan(at) else rates_at(pairs, at, level=confidence),
             None if fitted is None else _meaning(at, pairs, fitted, prior),
-            own,
+            own_people,
         )
     notes += _notes(result, fitted, clusters)
     if fitted is not None and out is not None:
@@ -280,22 +280,24 @@ def _chosen(
     scores = pairs.ranked
     if scores is None:  # pragma: no cover  (a dataset has scores)
         raise DataError(f"{data.where}: has no scores")
-    everybody = imposters(scores, pairs.genuine, pairs.people)
+    all_imposters = imposters(scores, pairs.genuine, pairs.people)
     if rule == "measured":
-        return counted(everybody, fpr=fpr, confidence=confidence).apart_from(scores)
+        return counted(all_imposters, fpr=fpr, confidence=confidence).apart_from(scores)
     sets = None
     if within == "groups":
         if pairs.groups is None:
             raise DataError(f"{data.where}: no groups: {data.why_no_groups()}")
-        sets = group_sets(everybody, pairs.groups, pairs.genuine)
+        sets = group_sets(all_imposters, pairs.groups, pairs.genuine)
     elif within == "clusters":
         centers, code = _clusters(data, model, clusters, seed)
         misses = ~pairs.genuine
         left, right = code[data.pairs.left[misses]], code[data.pairs.right[misses]]
-        sets = cluster_sets(everybody, left, right, centers, fpr=fpr, confidence=confidence)
+        sets = cluster_sets(all_imposters, left, right, centers, fpr=fpr, confidence=confidence)
     top = data.score_range[1]
     upper = top if scores.max() <= top else math.inf
-    chosen = guarantee(everybody, sets, fpr=fpr, confidence=confidence, scope=within, upper=upper)
+    chosen = guarantee(
+        all_imposters, sets, fpr=fpr, confidence=confidence, scope=within, upper=upper
+    )
     return chosen.apart_from(scores)
 
 

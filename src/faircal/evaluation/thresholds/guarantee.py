@@ -144,7 +144,7 @@ def imposters(scores: Float64, genuine: NDArray[np.bool_], people: Groups | None
 
 
 def guarantee(
-    everybody: ImposterSet,
+    all_imposters: ImposterSet,
     sets: Mapping[str, ImposterSet] | None = None,
     *,
     fpr: float,
@@ -160,7 +160,7 @@ def guarantee(
 
     Parameters
     ----------
-    everybody : ImposterSet
+    all_imposters : ImposterSet
         All imposter pairs; see `imposters`.
     sets : mapping from name to ImposterSet, optional
         Those of each group or cluster; None for a promise of all pairs alone.
@@ -186,40 +186,42 @@ def guarantee(
     """
     _check(fpr, confidence)
     risk = 1 - confidence
-    asked = {GLOBAL: everybody} if sets is None else dict(sets)
-    if not asked:
+    required = {GLOBAL: all_imposters} if sets is None else dict(sets)
+    if not required:
         raise DataError(
             f"{scope}: expected at least one, found none; give an attribute with groups"
         )
     tails = {
         name: cache(partial(fit_tail, each.scores, each.left, each.right, upper=upper))
-        for name, each in asked.items()
+        for name, each in required.items()
     }
     needed = {
-        name: _threshold_of(each, fpr, risk, upper, tails[name]) for name, each in asked.items()
+        name: _threshold_of(each, fpr, risk, upper, tails[name]) for name, each in required.items()
     }
     thresholds = [t for t, status in needed.values() if not status.startswith(REFUSED)]
     at = max(thresholds, default=math.nan)
     rows = (
-        [] if sets is None else [_row(GLOBAL, everybody, at, math.nan, MEASURED, fpr, confidence)]
+        []
+        if sets is None
+        else [_row(GLOBAL, all_imposters, at, math.nan, MEASURED, fpr, confidence)]
     )
-    for name, each in asked.items():
+    for name, each in required.items():
         status = needed[name][1]
-        own = needed[name][0]
-        if len(asked) > 1:
-            own = _threshold_of(each, fpr, risk / len(asked), upper, tails[name])[0]
-        row = _row(name, each, at, own, status, fpr, confidence)
+        own_threshold = needed[name][0]
+        if len(required) > 1:
+            own_threshold = _threshold_of(each, fpr, risk / len(required), upper, tails[name])[0]
+        row = _row(name, each, at, own_threshold, status, fpr, confidence)
         if status == EXTRAPOLATED:  # no more is known of it: that the promise holds
             row = row._replace(upper=fpr)
         rows.append(row)
-    threshold = at if len(thresholds) == len(asked) else math.nan
-    resolved = float(np.max([each.resolved(risk) for each in asked.values()]))
+    threshold = at if len(thresholds) == len(required) else math.nan
+    resolved = float(np.max([each.resolved(risk) for each in required.values()]))
     short = [name for name, (_, status) in needed.items() if status != COUNTED]
-    more = tuple(requirement(name, asked[name], fpr, risk) for name in short)
+    more = tuple(requirement(name, required[name], fpr, risk) for name in short)
     return Guarantee(threshold, at, fpr, confidence, scope, resolved, tuple(rows), more)
 
 
-def counted(everybody: ImposterSet, *, fpr: float, confidence: float = 0.95) -> Guarantee:
+def counted(all_imposters: ImposterSet, *, fpr: float, confidence: float = 0.95) -> Guarantee:
     """Find the lowest threshold at which the *counted* FPR of all pairs is at most `fpr`.
 
     Nothing is promised: with other people the rate is higher about as often as not. What it does
@@ -235,17 +237,17 @@ def counted(everybody: ImposterSet, *, fpr: float, confidence: float = 0.95) -> 
     (0.98, 20, 'measured')
     """
     _check(fpr, confidence)
-    n, risk = len(everybody.scores), 1 - confidence
+    n, risk = len(all_imposters.scores), 1 - confidence
     at, status = math.nan, MEASURED
-    why = insufficient_data_reason("fpr", n, everybody.sharing.effective_people, fpr)
+    why = insufficient_data_reason("fpr", n, all_imposters.sharing.effective_people, fpr)
     if why is None:
         # 0.07 · 100 is 7.000…001, other products are just below: rounding may cost no error.
-        at = everybody.threshold_with(math.floor(fpr * n * (1 + 1e-12)))
+        at = all_imposters.threshold_with(math.floor(fpr * n * (1 + 1e-12)))
     else:
         status = f"{REFUSED}{why}"
-    row = _row(GLOBAL, everybody, at, math.nan, status, fpr, confidence)
-    resolved = everybody.resolved(risk)
-    more = () if why is None else (requirement(GLOBAL, everybody, fpr),)
+    row = _row(GLOBAL, all_imposters, at, math.nan, status, fpr, confidence)
+    resolved = all_imposters.resolved(risk)
+    more = () if why is None else (requirement(GLOBAL, all_imposters, fpr),)
     return Guarantee(at, at, fpr, confidence, "global", resolved, (row,), more, "measured")
 
 
@@ -274,15 +276,15 @@ def requirement(
 
 
 def group_sets(
-    everybody: ImposterSet, groups: Groups, genuine: NDArray[np.bool_]
+    all_imposters: ImposterSet, groups: Groups, genuine: NDArray[np.bool_]
 ) -> dict[str, ImposterSet]:
     """Return the imposter pairs of each group; `groups` are those of all pairs."""
     code = groups.pair[~genuine]
-    return {name: everybody.part(code == g) for g, name in enumerate(groups.names)}
+    return {name: all_imposters.part(code == g) for g, name in enumerate(groups.names)}
 
 
 def cluster_sets(
-    everybody: ImposterSet,
+    all_imposters: ImposterSet,
     left: NDArray[np.integer],
     right: NDArray[np.integer],
     centers: NDArray[np.floating],
@@ -309,7 +311,7 @@ def cluster_sets(
     places = np.array(centers, dtype=np.float64)
 
     def gather(k: int) -> ImposterSet:
-        return everybody.part((home[left] == k) | (home[right] == k))
+        return all_imposters.part((home[left] == k) | (home[right] == k))
 
     sets = {int(k): gather(int(k)) for k in np.flatnonzero(sizes)}
     most = {k: each.allowed(fpr, 1 - confidence) for k, each in sets.items()}
@@ -361,7 +363,13 @@ def _threshold_of(
 
 
 def _row(
-    name: str, each: ImposterSet, at: float, own: float, status: str, fpr: float, confidence: float
+    name: str,
+    each: ImposterSet,
+    at: float,
+    own_threshold: float,
+    status: str,
+    fpr: float,
+    confidence: float,
 ) -> GuaranteeRow:
     sharing, n = each.sharing, len(each.scores)
     errors = each.errors(at)
@@ -372,7 +380,7 @@ def _row(
         upper = each.upper_bound(errors, 1 - confidence)
     people = sharing.effective_people
     return GuaranteeRow(
-        name, sharing.people, people, n, errors, rate, low, high, upper, own, status
+        name, sharing.people, people, n, errors, rate, low, high, upper, own_threshold, status
     )
 
 

@@ -82,7 +82,7 @@ class ImposterSet:
 
         Where that is left out a promise still fails seldom enough over all sets of so few people.
         But it is then rarely made, and mostly to those whose pairs happen to look less alike than
-        they are: of what is told, too much is wrong.
+        they are: of what is promised, too much is wrong.
         """
         return self.sharing.effective_people >= DataNeeded.of("fpr", rate).people
 

@@ -12,7 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress, silent
-from faircal._base.registry import check_whole
+from faircal._base.registry import check_integer
 from faircal.calibrators import make_calibrator
 from faircal.data import Dataset
 from faircal.data.folds import draw_folds
@@ -25,7 +25,7 @@ Float64 = NDArray[np.float64]
 
 __all__ = ["Choice", "TrialCandidate", "choose"]
 
-#: What is tried unless told.
+#: What is tried by default.
 CLUSTERS, CALIBRATORS = (10, 25, 50, 100), ("beta", "isotonic")
 #: Regions of the embeddings that count the same; pairs of one that count in full: one with fewer
 #: counts less, for chance would decide. Both are the same for all candidates.
@@ -116,7 +116,7 @@ class Trials:
         """Deal the people of `data` to folds."""
         fold, _ = draw_folds(data.pairs, data.images, random_state, n_folds)
         genuine = data.genuine
-        folds = [part for part in range(1, n_folds + 1) if _enough(genuine, fold, part)]
+        folds = [part for part in range(1, n_folds + 1) if _both_classes(genuine, fold, part)]
         if len(folds) < 2:
             raise DataError(
                 f"{data.where}: too few people to hold out: expected two folds of people or more "
@@ -150,7 +150,7 @@ class Trials:
         n_clusters: int,
         calibrators: Sequence[str],
         seeds: Sequence[int],
-        tell: Callable[[], None],
+        report: Callable[[], None],
     ) -> Iterator[TrialResult]:
         """Try K with each calibrator, from every start; calibrators share the clusterings."""
         probabilities = np.empty((len(calibrators), len(seeds), len(self.genuine)))
@@ -162,7 +162,7 @@ class Trials:
                     model = FairCal(n_clusters, calibrator, random_state=seed).fit(part.fitted)
                     probabilities[which, start, part.place] = model.predict_proba(part.held)
                 clusters.append(model.image_clusters(part.held)[1])
-                tell()
+                report()
             rand += [adjusted_rand_score(a, b) for a, b in combinations(clusters, 2)]
         same = float(np.mean(rand)) if rand else float("nan")
         for probability in probabilities:
@@ -203,7 +203,7 @@ class Trials:
         return loss
 
 
-def _enough(genuine: NDArray[np.bool_], fold: NDArray[np.int64], part: int) -> bool:
+def _both_classes(genuine: NDArray[np.bool_], fold: NDArray[np.int64], part: int) -> bool:
     sides = genuine[fold == part], genuine[(fold > 0) & (fold != part)]
     return all(min(int(side.sum()), int((~side).sum())) >= _LEAST for side in sides)
 
@@ -281,18 +281,18 @@ def choose(
     steps = len(trials.parts) * (1 + starts * len(counts))
     done = 0
 
-    def tell() -> None:
+    def report() -> None:
         nonlocal done
         done += 1
         progress("choosing", done, steps, label)
 
     label = "one map for all"
     progress("choosing", 0, steps, label)
-    plain = dict(zip(names, trials.run(1, names, seeds[:1], tell), strict=True))
+    plain = dict(zip(names, trials.run(1, names, seeds[:1], report), strict=True))
     tried: dict[Key, TrialResult] = {}
     for n_clusters in counts:
         label = f"{n_clusters} clusters"
-        results = trials.run(n_clusters, names, seeds, tell)
+        results = trials.run(n_clusters, names, seeds, report)
         tried |= {(n_clusters, name): one for name, one in zip(names, results, strict=True)}
     return decide(tried, plain, within, _notes(trials, n_folds))
 
@@ -307,12 +307,12 @@ def _checked(
                 f"{name}: expected one or more to try, found {values!r}; list them"
             )
     for count in clusters:
-        check_whole("clusters", count, 1)
+        check_integer("clusters", count, 1)
     for calibrator in calibrators:
         make_calibrator(calibrator)
-    check_whole("starts", starts, 1)
-    check_whole("n_folds", n_folds, 2)
-    check_whole("random_state", seed, 0)
+    check_integer("starts", starts, 1)
+    check_integer("n_folds", n_folds, 2)
+    check_integer("random_state", seed, 0)
     return sorted({int(count) for count in clusters}), list(dict.fromkeys(calibrators))
 
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from faircal._base.errors import DataError, ModelFileError, NotFittedError
 from faircal._base.jobs import Progress, silent
-from faircal._base.registry import check_whole, short
+from faircal._base.registry import check_integer, short
 from faircal.calibrators.classes import ClassCalibrator, make_class_calibrator
 from faircal.compute import CPU
 from faircal.data.class_probabilities import as_probabilities_matrix, as_units
@@ -70,7 +70,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : classifier, optional
-        What to calibrate; a logistic regression on standardised columns unless told. `fit` trains
+        What to calibrate; a logistic regression on standardised columns by default. `fit` trains
         copies of it on all folds but one and calibrates their probabilities of that one; then it
         trains one on all rows, which is the one in use. An estimator that is trained already is
         given as ``sklearn.frozen.FrozenEstimator(estimator)``; then `fit` needs rows that it was
@@ -86,7 +86,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         (n, d). Columns are standardised first.
     shrinkage : float or "cv", default="cv"
         As many rows as the map of all rows counts for in a cluster; chosen by cross-validation
-        unless told. 0 fits every cluster by itself, ``inf`` is one map for all.
+        by default. 0 fits every cluster by itself, ``inf`` is one map for all.
     cv : int, splitter or iterable of splits, default=5
         How `fit` holds rows out for the estimator.
     n_init : int, default=1
@@ -228,7 +228,7 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             What the columns are called; a data frame says it itself, and is then asked for the same
             columns in `calibrate`, in whatever order.
         classes : array-like of shape (n_classes,), optional
-            The class of each column; unless told the sorted values of `y`, or the numbers from 0
+            The class of each column; by default the sorted values of `y`, or the numbers from 0
             where `y` has only some of those.
         units : array-like of shape (n,), optional
             Whom each row comes from (a person, a patient), where several come from one:
@@ -343,26 +343,26 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         progress: Progress = silent,
     ) -> Self:
         codes = class_codes(labels, classes)
-        found = feature_matrix(features, len(labels))
-        center = found.mean(axis=0, dtype=np.float64)
-        spread = found.std(axis=0, dtype=np.float64)
+        matrix = feature_matrix(features, len(labels))
+        center = matrix.mean(axis=0, dtype=np.float64)
+        spread = matrix.std(axis=0, dtype=np.float64)
         # What is within rounding of one value is one value.
-        rounding = 8 * np.finfo(found.dtype).eps * np.abs(found).max(axis=0)
+        rounding = 8 * np.finfo(matrix.dtype).eps * np.abs(matrix).max(axis=0)
         scale = np.where(spread > rounding, spread, 1.0)
         self.classes_, self.about_ = classes, About()
         self.center_, self.scale_ = center, scale
-        vectors = self._scaled(found)
+        vectors = self._scaled(matrix)
         # Centres need no more rows than this to be where they are.
-        some = vectors
+        sample = vectors
         if len(vectors) > MOST_CLUSTERED:
             rng = np.random.default_rng(self.random_state)
-            some = vectors[np.sort(rng.choice(len(vectors), MOST_CLUSTERED, replace=False))]
+            sample = vectors[np.sort(rng.choice(len(vectors), MOST_CLUSTERED, replace=False))]
         # Different rows are counted among all of them only where the first have too few.
-        n_different = len(np.unique(some[: 4 * self.n_clusters], axis=0))
+        n_different = len(np.unique(sample[: 4 * self.n_clusters], axis=0))
         if n_different < self.n_clusters:
-            n_different = len(np.unique(some, axis=0))
+            n_different = len(np.unique(sample, axis=0))
         clustering = CPU.kmeans(
-            some,
+            sample,
             min(self.n_clusters, n_different),
             n_init=self.n_init,
             random_state=self.random_state,
@@ -387,9 +387,9 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _scaled(self, features: Floats) -> Float32:
         # Double precision where it came so: it may be far from 0 and close together.
         center, scale = (of.astype(features.dtype) for of in (self.center_, self.scale_))
-        found = np.subtract(features, center)
-        found /= scale
-        return np.asarray(found, dtype=np.float32)
+        scaled = np.subtract(features, center)
+        scaled /= scale
+        return np.asarray(scaled, dtype=np.float32)
 
     def _features_of(self, given: Any, X: Any) -> Any:
         """Return what is clustered of X, which had names as it was `given`."""
@@ -406,13 +406,13 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Check X, and y where it is given; the user's own estimator is to check X itself."""
         given: dict[str, Any] = {"y": y[0]} if y else {}
         skip = self.estimator is not None
-        found = validate_data(self, X, **given, reset=bool(y), skip_check_array=skip)
-        return (found[0], column_or_1d(found[1])) if y else found
+        validated = validate_data(self, X, **given, reset=bool(y), skip_check_array=skip)
+        return (validated[0], column_or_1d(validated[1])) if y else validated
 
     def _check_parameters(self) -> None:
-        check_whole("n_clusters", self.n_clusters, 1)
-        check_whole("n_init", self.n_init, 1)
-        check_whole("random_state", self.random_state, 0)
+        check_integer("n_clusters", self.n_clusters, 1)
+        check_integer("n_init", self.n_init, 1)
+        check_integer("random_state", self.random_state, 0)
         check_shrinkage(self.shrinkage)
         make_class_calibrator(self.calibrator)
 
@@ -454,13 +454,13 @@ class FairCalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _try_maps(self, n_classes: int) -> None:
         """Raise unless every map makes probabilities of probabilities."""
-        own = {k: pulled for k, pulled in enumerate(self.maps_.sets) if pulled is not None}
-        given = np.full((len(own) + 1, n_classes), 1.0 / n_classes)
-        found = self.maps_.apply(given, np.array([-1, *own]))
+        by_cluster = {k: pulled for k, pulled in enumerate(self.maps_.sets) if pulled is not None}
+        given = np.full((len(by_cluster) + 1, n_classes), 1.0 / n_classes)
+        calibrated = self.maps_.apply(given, np.array([-1, *by_cluster]))
         sound = (
-            np.allclose(found.sum(axis=1), 1.0, rtol=0, atol=1e-6)
-            and (found >= 0).all()
-            and all(0 <= pulled.weight <= 1 for pulled in own.values())
+            np.allclose(calibrated.sum(axis=1), 1.0, rtol=0, atol=1e-6)
+            and (calibrated >= 0).all()
+            and all(0 <= pulled.weight <= 1 for pulled in by_cluster.values())
             and 0 < self.maps_.sharpness <= _SHARPEST
             and self.maps_.strength.rows >= 0
         )

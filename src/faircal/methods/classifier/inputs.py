@@ -41,15 +41,15 @@ def column_classes(
         if classes.shape != (n_classes,) or len(np.unique(classes)) < n_classes:
             raise DataError(f"classes: expected {n_classes} different ones, one for each column")
         return classes
-    found = different(labels)
-    if len(found) == n_classes:
-        return found
+    values = different(labels)
+    if len(values) == n_classes:
+        return values
     # Without a 0 they may as well be numbered from 1.
-    if found.dtype.kind in "iu" and len(found) and found[0] == 0 and found[-1] < n_classes:
+    if values.dtype.kind in "iu" and len(values) and values[0] == 0 and values[-1] < n_classes:
         return np.arange(n_classes)
     raise DataError(
         f"y: expected {n_classes} classes, one for each column of the probabilities, "
-        f"found {len(found)}; give classes=, one for each column"
+        f"found {len(values)}; give classes=, one for each column"
     )
 
 
@@ -72,19 +72,19 @@ def feature_matrix(features: Any, n: int | None, width: int | None = None) -> Fl
         )
     kinds = [np.float32, np.float64]
     try:
-        found = check_array(features, dtype=kinds, input_name="features", ensure_min_samples=0)
+        matrix = check_array(features, dtype=kinds, input_name="features", ensure_min_samples=0)
     except (TypeError, ValueError) as error:
         raise DataError(f"features: {short(error)}") from error
-    if n is not None and len(found) != n:
+    if n is not None and len(matrix) != n:
         raise DataError(
             f"features: expected {n} rows, one for each row of the probabilities, "
-            f"found {len(found)}"
+            f"found {len(matrix)}"
         )
-    if width is not None and found.shape[1] != width:
+    if width is not None and matrix.shape[1] != width:
         raise DataError(
-            f"features: expected {width} columns, as in calibration, found {found.shape[1]}"
+            f"features: expected {width} columns, as in calibration, found {matrix.shape[1]}"
         )
-    return np.asarray(found)
+    return np.asarray(matrix)
 
 
 def class_codes(labels: npt.NDArray[Any], classes: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
@@ -124,15 +124,15 @@ def same_columns(features: Any, given: Sequence[str], names: tuple[str, ...]) ->
 
     Where either has no names, features are as they are.
     """
-    there = tuple(given) or column_names(features)
-    if not names or not there or there == names:
+    present = tuple(given) or column_names(features)
+    if not names or not present or present == names:
         return features
     for name in names:
-        if name not in there:
+        if name not in present:
             raise DataError(
-                f"features: no column '{name}', as in calibration; {did_you_mean(name, there)}"
+                f"features: no column '{name}', as in calibration; {did_you_mean(name, present)}"
             )
-    return np.asarray(features)[:, [there.index(name) for name in names]]
+    return np.asarray(features)[:, [present.index(name) for name in names]]
 
 
 def cross_fitted(

@@ -125,16 +125,16 @@ class SetMaps:
     def apply(self, probabilities: Float64, sets: NDArray[np.integer[Any]]) -> Float64:
         """Return calibrated probabilities; rows of set −1 get the map of all rows."""
         order, starts = _by_set(sets, len(self.sets))
-        found = np.empty((len(probabilities), self.overall.n_classes_))
+        calibrated = np.empty((len(probabilities), self.overall.n_classes_))
         rest = order[: starts[0]]
-        found[rest] = self.overall.apply(probabilities[rest])
+        calibrated[rest] = self.overall.apply(probabilities[rest])
 
         def work(part: slice) -> None:
             rows = order[starts[part.start] : starts[part.start + 1]]
-            found[rows] = self._of_set(self.sets[part.start], probabilities[rows])
+            calibrated[rows] = self._of_set(self.sets[part.start], probabilities[rows])
 
         each(work, len(self.sets), 1)
-        return found
+        return calibrated
 
     def _of_set(self, pulled: PulledMap | None, probabilities: Float64) -> Float64:
         if pulled is None:
@@ -157,8 +157,8 @@ class SetMaps:
         state |= {f"all/{name}": array for name, array in self.overall.get_state().items()}
         for k, pulled in enumerate(self.sets):
             if pulled is not None:
-                found = pulled.own.get_state().items()
-                state |= {f"{k}/{name}": array for name, array in found}
+                arrays = pulled.own.get_state().items()
+                state |= {f"{k}/{name}": array for name, array in arrays}
         return state
 
     @classmethod
@@ -170,8 +170,8 @@ class SetMaps:
             if slash:
                 parts.setdefault(of, {})[name] = array
         weights = np.asarray(state["weights"], dtype=np.float64)
-        known = {"all", *(str(k) for k in np.flatnonzero(~np.isnan(weights)))}
-        if set(parts) != known:
+        expected = {"all", *(str(k) for k in np.flatnonzero(~np.isnan(weights)))}
+        if set(parts) != expected:
             raise ModelFileError("damaged: the maps are not those of its clusters; fit it again")
 
         def restored(of: str) -> ClassCalibrator:
@@ -215,17 +215,17 @@ class _HeldOutRows:
         base, maps = self._fitted(train, strengths[1:])
         # The first strength is infinite: the map of all rows.
         likely = base.apply(self.probabilities[test])
-        found = np.tile(log_losses(likely, self.codes[test]), (len(strengths), 1))
+        losses = np.tile(log_losses(likely, self.codes[test]), (len(strengths), 1))
         order, starts = _by_set(self.sets[test], self.n_sets)
         for k, pulled in enumerate(maps):
             part = order[starts[k] : starts[k + 1]]
             rows, before, said = test[part], None, likely[part]
-            for i, (own, weight) in enumerate(pulled or (), 1):
-                if own is not before:
-                    before, said = own, own.apply(self.probabilities[rows])
+            for i, (calibrator, weight) in enumerate(pulled or (), 1):
+                if calibrator is not before:
+                    before, said = calibrator, calibrator.apply(self.probabilities[rows])
                 mixed = weight * said + (1.0 - weight) * likely[part]
-                found[i, part] = log_losses(mixed, self.codes[rows])
-        return found
+                losses[i, part] = log_losses(mixed, self.codes[rows])
+        return losses
 
     def sharpness(self, folds: Int64, strength: Strength) -> float:
         """Return the power of probabilities that has the least log-loss on rows held out."""
@@ -250,7 +250,7 @@ class _HeldOutRows:
 
 def _first(maps: list[list[PulledMap] | None]) -> list[PulledMap | None]:
     """Return the maps of the first strength."""
-    return [None if found is None else found[0] for found in maps]
+    return [None if of_set is None else of_set[0] for of_set in maps]
 
 
 def _fit_sets(

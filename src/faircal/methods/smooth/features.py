@@ -179,17 +179,17 @@ class _CountedPairs:
     ) -> tuple[Self, PairMixture]:
         """Return them, and the mixture that K-means of the images makes."""
         used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
-        here = points[used]
+        used_points = points[used]
         left, right = places.reshape(2, -1)
         sides = np.arange(len(places))
         by_image = csr_array((np.ones(len(sides), np.float32), (places, sides)))
-        single = here.astype(np.float32)
+        single = used_points.astype(np.float32)
         label = CPU.assign(single, CPU.kmeans(single, n_components, random_state=seed).centers)
         share = np.zeros((len(used), n_components))
         share[np.arange(len(used)), label] = np.bincount(places)
         coupled = np.zeros((n_components, n_components))
         np.add.at(coupled, (label[left], label[right]), 1.0)
-        return cls(here, left, right, by_image), _maximise(here, share, coupled)
+        return cls(used_points, left, right, by_image), _maximise(used_points, share, coupled)
 
     def step(self, mixture: PairMixture) -> tuple[float, PairMixture]:
         """Return the log-likelihood a pair, and the next mixture: one round of EM."""
@@ -342,34 +342,34 @@ class FeatureMap:
     def get_state(self) -> dict[str, Any]:
         """Return all arrays."""
         mixture = {f"mixture_{key}": getattr(self.mixture, key) for key in _MIXTURE}
-        own = {key: getattr(self, key) for key in _STATE}
-        return {**own, "softness": self.softness, **mixture}
+        arrays = {key: getattr(self, key) for key in _STATE}
+        return {**arrays, "softness": self.softness, **mixture}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> FeatureMap:
         """Restore what `get_state` gave."""
-        own = {key: _array(state, key, n) for key, n in _STATE.items()}
+        arrays = {key: _array(state, key, n) for key, n in _STATE.items()}
         parts = {key: _array(state, f"mixture_{key}", n) for key, n in _MIXTURE.items()}
-        found = cls(**own, softness=float(state["softness"]), mixture=PairMixture(**parts))
-        d, r = found.axes.shape
+        restored = cls(**arrays, softness=float(state["softness"]), mixture=PairMixture(**parts))
+        d, r = restored.axes.shape
         n, k = parts["means"].shape
         shapes = {
-            "mean": (own["mean"], (d,)),
-            "centers": (own["centers"], (len(own["centers"]), d)),
-            "directions": (own["directions"], (r, len(own["shares"]))),
-            "mixture_means": (parts["means"], (n, k if not n else len(own["shares"]))),
+            "mean": (arrays["mean"], (d,)),
+            "centers": (arrays["centers"], (len(arrays["centers"]), d)),
+            "directions": (arrays["directions"], (r, len(arrays["shares"]))),
+            "mixture_means": (parts["means"], (n, k if not n else len(arrays["shares"]))),
             "mixture_factors": (parts["factors"], (n, k, k)),
             "mixture_constants": (parts["constants"], (n,)),
             "mixture_coupling": (parts["coupling"], (n, n)),
         }
-        if not _SOFTEST <= found.softness < np.inf:
-            raise DataError(f"softness: expected a number above 0, found {found.softness}")
+        if not _SOFTEST <= restored.softness < np.inf:
+            raise DataError(f"softness: expected a number above 0, found {restored.softness}")
         if not (parts["coupling"] >= _RAREST).all():
             raise DataError("mixture_coupling: expected probabilities above 0; fit it again")
         for name, (array, expected) in shapes.items():
             if array.shape != expected:
                 raise DataError(f"{name}: expected shape {expected}, found {array.shape}")
-        return found
+        return restored
 
 
 def pair_memberships(one: Float64, two: Float64) -> Float64:
@@ -412,9 +412,9 @@ def _softness(vectors: NDArray[Any], centers: Float64) -> float:
 
 
 def _array(state: dict[str, Any], key: str, dimensions: int) -> Float64:
-    found = np.asarray(state[key], np.float64)
-    if found.ndim != dimensions or not np.isfinite(found).all():
+    array = np.asarray(state[key], np.float64)
+    if array.ndim != dimensions or not np.isfinite(array).all():
         raise DataError(
-            f"{key}: expected finite numbers in {dimensions} dimensions, found {found.ndim}"
+            f"{key}: expected finite numbers in {dimensions} dimensions, found {array.ndim}"
         )
-    return found
+    return array

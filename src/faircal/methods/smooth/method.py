@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from faircal._base.container import prefixed, unprefixed
 from faircal._base.errors import DataError, ParameterError
-from faircal._base.registry import check_whole
+from faircal._base.registry import check_integer
 from faircal.calibrators import Calibrator, make_calibrator, sigmoid
 from faircal.compute import Engine, kernels
 from faircal.compute.engine import check_rows
@@ -109,10 +109,10 @@ class SmoothFairCal(Method):
     def check_parameters(self) -> None:
         """Raise `ParameterError` where a parameter's value cannot be."""
         super().check_parameters()
-        check_whole("n_dimensions", self.n_dimensions, 1)
-        check_whole("n_regions", self.n_regions, 1)
+        check_integer("n_dimensions", self.n_dimensions, 1)
+        check_integer("n_regions", self.n_regions, 1)
         if self.n_components is not None:
-            check_whole("n_components", self.n_components, 1)
+            check_integer("n_components", self.n_components, 1)
         ridge: Any = self.ridge
         number = isinstance(ridge, Real) and not isinstance(ridge, bool)
         if ridge is not None and not (number and 0 < float(ridge) < np.inf):
@@ -144,8 +144,8 @@ class SmoothFairCal(Method):
             )
             feature_map = pairs.with_mixture(feature_map, chosen.n_components, self.random_state)
             # u and v: one convex fit, given T, the log-odds of the global calibrator.
-            some = pairs.some(_MOST, self.random_state)
-            problem = TiltRegression(some, feature_map, pairs.calibrate(calibrator))
+            sample = pairs.sample(_MOST, self.random_state)
+            problem = TiltRegression(sample, feature_map, pairs.calibrate(calibrator))
             self.calibrator_, self.feature_map_ = problem.calibrator, feature_map
             self.ridge_, self.effects_ = float(chosen.ridge), problem.fit(chosen.ridge)
             self._profiles = Profiler.of(feature_map, self.effects_).of_images(self.space_)
@@ -170,8 +170,8 @@ class SmoothFairCal(Method):
                 f"too few people to hold out: ridge {chosen.ridge:g} and at most "
                 f"{chosen.n_components} components are taken without trying others"
             )
-        sought = self.n_components != 1 if self.n_components else chosen.parts
-        if sought and self.association_ < _ALIKE / 2:
+        searched = self.n_components != 1 if self.n_components else chosen.parts
+        if searched and self.association_ < _ALIKE / 2:
             self.diagnostics_.note(
                 "strangers of calibration pairs are hardly more alike than chance makes them "
                 f"({self.association_:.2f} nats), so no group of people shows; where those of "
@@ -194,15 +194,15 @@ class SmoothFairCal(Method):
         imposter = 1 - output.probability[rows]
         if imposter.sum() < 1:
             return []
-        here = float(imposter @ association / imposter.sum())
-        if abs(here - self.association_) <= max(_ALIKE, self.association_ / 2):
+        observed = float(imposter @ association / imposter.sum())
+        if abs(observed - self.association_) <= max(_ALIKE, self.association_ / 2):
             return []
-        how = "less" if here < self.association_ else "more"
+        how = "less" if observed < self.association_ else "more"
         remark = (
-            f"strangers of these pairs are {how} alike than those of calibration pairs ({here:.2f} "
-            f"against {self.association_:.2f} nats): the protocol of calibration is not that of "
-            "use, and probabilities may not hold; calibrate on pairs as they come in use, or on "
-            "faircal pairs --imposters matched"
+            f"strangers of these pairs are {how} alike than those of calibration pairs "
+            f"({observed:.2f} against {self.association_:.2f} nats): the protocol of calibration "
+            "is not that of use, and probabilities may not hold; calibrate on pairs as they come "
+            "in use, or on faircal pairs --imposters matched"
         )
         return [remark]
 
@@ -283,10 +283,10 @@ class Profiler:
         """Return the profiles of vectors, shape (n, 2 + 2J)."""
 
         def work(block: slice) -> Float64:
-            some = vectors[block].astype(np.float64)
-            found = some @ self.linear + self.constant
-            own = found[:, :2] + self.feature_map.regions(some) @ self.of_regions
-            return np.hstack([own, self.feature_map.memberships(found[:, 2:])])
+            points = vectors[block].astype(np.float64)
+            projected = points @ self.linear + self.constant
+            shift_and_tilt = projected[:, :2] + self.feature_map.regions(points) @ self.of_regions
+            return np.hstack([shift_and_tilt, self.feature_map.memberships(projected[:, 2:])])
 
         with one_blas_thread():
             return np.concatenate(each(work, len(vectors), _IMAGES))

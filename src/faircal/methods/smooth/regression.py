@@ -66,7 +66,7 @@ class LabelledPairs:
         left, right = places.reshape(2, -1)
         return LabelledPairs(self.vectors[used], left, right, self.score[rows], self.genuine[rows])
 
-    def some(self, most: int, seed: int) -> LabelledPairs:
+    def sample(self, most: int, seed: int) -> LabelledPairs:
         """Return all pairs, or `most` of them at random where there are more."""
         if len(self) <= most:
             return self

@@ -176,7 +176,7 @@ class Debiasing:
 
         Those in one list learn, and stop, together.
         """
-        members = tuple((a, episode % len(some)) for a, some in enumerate(self.ensembles))
+        members = tuple((a, episode % len(ensemble)) for a, ensemble in enumerate(self.ensembles))
         return [members] if self.recipe.stop_together else [(member,) for member in members]
 
     def _make_stages(self) -> None:
@@ -258,7 +258,7 @@ class Debiasing:
         return all(self.accuracy(a, k) > self.recipe.stop_at for a, k in members)
 
     def figures(self) -> dict[str, float]:
-        """Return the last losses, and how well each attribute is told from validation images."""
+        """Return the last losses, and how well attributes are recognised in validation images."""
         self._rest()
         losses = self.session.losses
         figures = {

@@ -259,11 +259,11 @@ class Stage:
                 self.step(batch)
                 continue
             if len(batch) not in self._recorded:  # one for full batches, one for an epoch's last
-                here = torch.zeros_like(batch)
-                step = Recorded(partial(self.step, here), session.device, session.generator)
-                self._recorded[len(batch)] = here, step
-            here, step = self._recorded[len(batch)]
-            here.copy_(batch)
+                inputs = torch.zeros_like(batch)
+                step = Recorded(partial(self.step, inputs), session.device, session.generator)
+                self._recorded[len(batch)] = inputs, step
+            inputs, step = self._recorded[len(batch)]
+            inputs.copy_(batch)
             step.take(1)
         means = {key: float(total) / self.rows for key, total in self._sums.items()}
         if not np.isfinite(means["loss"]):

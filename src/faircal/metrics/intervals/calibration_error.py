@@ -127,9 +127,9 @@ def _reach(error: Float64, mass: Float64, z: float) -> Float64:
     Only what imposters make of the error grows so. That is all of it, but for imposters of next to
     no mass: their sum has a standard error of its mass at most, the rest is of genuine pairs.
     """
-    own = np.minimum(error, z * mass)
+    limited = np.minimum(error, z * mass)
     # The end x solves x² = error² + growth · x: the variance at x, as in Wilson's interval.
-    growth = np.divide(own**2, mass, out=np.zeros_like(error), where=mass > 0)
+    growth = np.divide(limited**2, mass, out=np.zeros_like(error), where=mass > 0)
     return np.asarray(growth / 2 + np.sqrt(error**2 + growth**2 / 4))
 
 

@@ -252,18 +252,18 @@ class AurocDependence(ThresholdRungs):
         """Compare the genuine pairs of `identified` with its imposter pairs."""
         trials = identified.trials
         high, low = (np.sort(score[trials[metric].rows]) for metric in ("fnr", "fpr"))
-        own = _compare(score, None, high, low, identified)
-        if own.rate > 0.5:  # worse than chance: the other way round it is better
+        unraised = _compare(score, None, high, low, identified)
+        if unraised.rate > 0.5:  # worse than chance: the other way round it is better
             other = cls.of(-score, identified)
             spread = other.spread._replace(influence=-other.spread.influence)
             return replace(other, spread=spread, turned=True)
-        raised = [rung for rung in _WRONG_ORDERS if rung > 1.4 * own.rate]
+        raised = [rung for rung in _WRONG_ORDERS if rung > 1.4 * unraised.rate]
         rungs = [_compare(score, rung, high, low, identified) for rung in raised]
-        rungs = [rung for rung in (*rungs, own) if 0 < rung.rate < 0.5]
+        rungs = [rung for rung in (*rungs, unraised) if 0 < rung.rate < 0.5]
         rates = np.array([rung.rate for rung in rungs])
         correlations = np.array([rung.correlations for rung in rungs])
-        correlations = correlations.reshape(-1, len(own.shares))
-        of_kinds = correlations @ own.shares
+        correlations = correlations.reshape(-1, len(unraised.shares))
+        of_kinds = correlations @ unraised.shares
         # People whose imposter pairs score high often have high genuine scores: one makes up for
         # some of the other, which the kinds do not know.
         expected = of_kinds * rates * (1 - rates)
@@ -274,9 +274,9 @@ class AurocDependence(ThresholdRungs):
             rates / np.maximum(of_kinds, 1e-12),
             np.array(latent).T,
             np.array([rung.spread.freedom for rung in rungs]),
-            own.spread,
+            unraised.spread,
             len(high) * len(low),
-            own.shares,
+            unraised.shares,
             np.clip(variance / np.maximum(expected, 1e-300), 0.3, 1.0),
         )
 
@@ -328,14 +328,14 @@ def _compare(
         raised = (bottom + top) / 2
     # The share of wrong orders of each genuine and of each imposter pair (DeLong's components).
     genuine, imposters = identified.trials["fnr"], identified.trials["fpr"]
-    own = 1 - _below(low + raised, score[genuine.rows])
+    misordered = 1 - _below(low + raised, score[genuine.rows])
     other = _below(high, score[imposters.rows] + raised)
-    rate = float(own.mean())
-    own, other = own - rate, other - rate
-    shares, covariances = np.array([*_kinds(own, genuine), *_kinds(other, imposters)]).T
+    rate = float(misordered.mean())
+    misordered, other = misordered - rate, other - rate
+    shares, covariances = np.array([*_kinds(misordered, genuine), *_kinds(other, imposters)]).T
     each = max(rate * (1 - rate), 1e-300)
     moves = np.empty(len(score))
-    moves[genuine.rows] = -own / len(own)
+    moves[genuine.rows] = -misordered / len(misordered)
     moves[imposters.rows] = -other / len(other)
     return _RaisedComparison(
         rate, identified.spread(moves), shares, np.clip(covariances / each, 0, 0.999)

@@ -234,8 +234,8 @@ class IdentifiedPairs:
         n, square = len(self.people), float((total**2).sum())
         if n < FEWEST or square == 0:
             return PeopleVariance(np.nan if n < FEWEST else 0.0, 3.0, total)
-        own, shared = about_mean["fnr"], about_mean["fpr"]
-        variance = max((square - shared) * unbiased(n, alone=not shared), own + shared)
+        alone, shared = about_mean["fnr"], about_mean["fpr"]
+        variance = max((square - shared) * unbiased(n, alone=not shared), alone + shared)
         # A variance of n terms with kurtosis κ has 2 n / (κ − 1) degrees of freedom, that is n for
         # normal ones (κ = 3); 3 is the least at which Student's t has a variance.
         kurtosis = n * float(((total**2 / square) ** 2).sum())  # also where squares are tiny
@@ -270,11 +270,11 @@ def replicates(
     for start in range(0, len(moving), _PEOPLE_AT_A_TIME):
         rows = moving[start : start + _PEOPLE_AT_A_TIME]
         numbers = np.empty((len(rows), n), np.float32)
-        for row, own in zip(rows, numbers, strict=True):
+        for row, drawn in zip(rows, numbers, strict=True):
             name = f"{seed}/{names[row]}".encode()
             key = int.from_bytes(blake2b(name, digest_size=16).digest())
             np.random.Generator(np.random.Philox(key=key)).standard_normal(
-                dtype=np.float32, out=own
+                dtype=np.float32, out=drawn
             )
         noise += numbers.T @ influence[rows].astype(np.float32)
     return noise

@@ -41,10 +41,10 @@ def typical_dependence(metric: Metric) -> PairDependence:
     gave correlations of 0.71 to 1 for imposter pairs of the same two people, 0.01 to 0.14 for
     imposter pairs with one person in common, and 0.26 to 0.51 for genuine pairs of a person.
     """
-    nobody = Dyads(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    no_dyads = Dyads(np.zeros(0, np.int64), np.zeros(0, np.int64))
     rate, weight, freedom = (np.array([value]) for value in (0.1, 1.0, 3.0))
     both_and_one = np.array([[0.8, 0.1] if metric == "fpr" else [0.45, 0.0]])
-    dependence = Dependence(rate, weight, both_and_one, freedom, nobody)
+    dependence = Dependence(rate, weight, both_and_one, freedom, no_dyads)
     return PairDependence(dependence, "typical of LFW and of simulated faces")
 
 

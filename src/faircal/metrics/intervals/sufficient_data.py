@@ -184,8 +184,9 @@ class PeopleByGroup(NamedTuple):
         {'fpr': {'F': 31.5}, 'fnr': {'F': 12.0}}
         """
         by = run.get("people_by")
-        own = by.get(attribute) if isinstance(by, dict) else None
-        counts = own if isinstance(own, dict) else run  # audits keep those of one attribute only
+        by_group = by.get(attribute) if isinstance(by, dict) else None
+        # Audits keep those of one attribute only.
+        counts = by_group if isinstance(by_group, dict) else run
         numbers: dict[str, dict[str, float]] = {}
         for key in ("people", "effective_people", "effective_people_genuine"):
             of = counts.get(key)

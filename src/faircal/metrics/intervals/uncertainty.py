@@ -154,8 +154,8 @@ class PairSet:
             )
             cost = np.logaddexp(0, np.where(genuine, -ratio, ratio)) / np.log(2)
             for dyads in self.identified.trials.values():
-                own = cost[dyads.rows]
-                cost[dyads.rows] = (own - own.mean()) / (2 * dyads.pairs)
+                of_class = cost[dyads.rows]
+                cost[dyads.rows] = (of_class - of_class.mean()) / (2 * dyads.pairs)
             return self.identified.spread(cost)
         losses = METRICS[metric].losses
         if losses is not None:
@@ -235,7 +235,7 @@ class Uncertainty:
         self.independent = people is None or not people.names
         self.names = () if people is None else people.names
         self._n, self._seed, self._given = replicates, seed, threshold_given
-        everybody = IdentifiedPairs.of(genuine, people)
+        all_pairs = IdentifiedPairs.of(genuine, people)
         rows: dict[str, NDArray[np.intp] | slice] = {GLOBAL: slice(None)}
         if groups is not None:
             code = groups.pair
@@ -243,7 +243,7 @@ class Uncertainty:
         self.sets = {
             name: PairSet(
                 name,
-                everybody.part(of),
+                all_pairs.part(of),
                 _NONE if score is None else score[of],
                 _NONE if probability is None else probability[of],
                 self.independent,
@@ -339,8 +339,8 @@ class Uncertainty:
                 if len(nameless):
                     influence[names:, i] = np.bincount(nameless, spread.influence[names:])
         # They are the same for every method on these pairs.
-        here = blake2b(self.sets[GLOBAL].identified.genuine.tobytes(), digest_size=8).hexdigest()
-        more = (f"?{here}/{i}" for i in range(len(influence) - names))
+        digest = blake2b(self.sets[GLOBAL].identified.genuine.tobytes(), digest_size=8).hexdigest()
+        more = (f"?{digest}/{i}" for i in range(len(influence) - names))
         return replicates(influence, (*self.names, *more), self._n, self._seed)
 
     # ------------------------------------------------------------- of one set of pairs
@@ -423,12 +423,12 @@ class Uncertainty:
         given = self._given or not under.kind.startswith("global_")
         if given or np.isnan(at) or (group == GLOBAL and kind == held):
             return 1.0
-        overall, own = self.sets[GLOBAL], self.sets[group]
-        moved = own.rate_spread(kind, at, rate).influence
+        overall, of_group = self.sets[GLOBAL], self.sets[group]
+        moved = of_group.rate_spread(kind, at, rate).influence
         alone = float((moved**2).sum())
         if alone <= 0:
             return 1.0
-        ratio = own.slope(kind, at) / max(overall.slope(held, at), 1e-300)
+        ratio = of_group.slope(kind, at) / max(overall.slope(held, at), 1e-300)
         by = overall.rate_spread(held, at, under.rate).influence
         both = float(((moved - ratio * by if kind == held else moved + ratio * by) ** 2).sum())
         return max(1.0, both / alone)

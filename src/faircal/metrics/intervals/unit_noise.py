@@ -83,9 +83,9 @@ class UnitNoise:
         table = sums.reshape(buckets, width) - np.outer(share, bins)
         # The degrees of freedom are those of the curve where it is largest.
         top = int(np.argmax(np.abs(np.cumsum(bins))))
-        there = table[share > 0, : top + 1].sum(axis=1)
-        every, alone = np.arange(len(there)), np.ones(len(there), np.bool_)
-        freedom = IdentifiedPairs(alone, every, every, len(there)).spread(there).freedom
+        expected = table[share > 0, : top + 1].sum(axis=1)
+        every, alone = np.arange(len(expected)), np.ones(len(expected), np.bool_)
+        freedom = IdentifiedPairs(alone, every, every, len(expected)).spread(expected).freedom
         wide = student_over_normal(freedom) * np.sqrt(unbiased(units, alone=True))
         noise = (self.numbers @ table.astype(np.float32)).astype(np.float64)
         # Rows of all kinds are counted: nothing varies more upwards, as few imposters would.

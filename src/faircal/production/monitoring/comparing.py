@@ -31,7 +31,7 @@ TOLERANCES = {"clusters": 0.01, "scores": 0.005, "outside": 0.02}
 #: Where nobody is identified, people may be as few as one in so many of calibration's.
 _FEWER_PEOPLE = 4.0
 #: Numbers of people or images that so large a part of pairs lacks count as unknown.
-_LACKING = 0.05
+_UNIDENTIFIED = 0.05
 #: A region with less than this part of its due share counts as if it had that.
 _TINY = 0.05
 #: The part of the false-alarm rate that each way of counting scores has.
@@ -168,10 +168,10 @@ class UseWindow:
     def identified_by(self) -> str:
         """Who is identified of most pairs: ``people``, ``images``, or ``nobody``."""
         shares = self.identified / max(self.identified.sum(), 1)
-        people, images, nobody = shares.tolist()
-        if nobody > _LACKING:
+        people, images, neither = shares.tolist()
+        if neither > _UNIDENTIFIED:
             return "nobody"
-        return "images" if images > _LACKING or people == 0 else "people"
+        return "images" if images > _UNIDENTIFIED or people == 0 else "people"
 
     @cached_property
     def _score_fits(self) -> dict[str, _ScoreFit]:
@@ -228,14 +228,14 @@ class UseWindow:
     def _distance(self, name: str, observed: Shares, expected: Shares, by: Float64) -> Exceedance:
         """Compare shares by the length of ``by @ (observed − expected)``."""
         population = self.reference.population
-        mine, theirs = observed.covariance(by), expected.covariance(by)
+        in_use, in_calibration = observed.covariance(by), expected.covariance(by)
         if self.identified_by == "images":
-            mine = mine * population.effects.get(name, 1.0)
+            in_use = in_use * population.effects.get(name, 1.0)
         elif self.identified_by == "nobody" and population.counted_by != "pairs":
-            theirs = theirs * (1 + _FEWER_PEOPLE)
+            in_calibration = in_calibration * (1 + _FEWER_PEOPLE)
         parts = (
-            (mine, max(observed.freedom, 1.0)),
-            (theirs, max(expected.freedom, 1.0)),
+            (in_use, max(observed.freedom, 1.0)),
+            (in_calibration, max(expected.freedom, 1.0)),
         )
         limit = TOLERANCES["scores" if name in _WAYS else name]
         compared = exceedance(by @ (observed.share - expected.share), parts, limit)

@@ -88,8 +88,8 @@ class Shares:
             sides = pairs.sum(axis=(0, 1)) + pairs.sum(axis=(0, 2))
             n = max(float(sides.sum()), 1.0)
             share = sides / n
-            together = _scatter(pairs.sum(axis=0), share)
-            independent = _scatter(np.diag(sides), share) / 2 + together
+            joint = _scatter(pairs.sum(axis=0), share)
+            independent = _scatter(np.diag(sides), share) / 2 + joint
             excess = -_scatter(pairs[1], share)
         weight = table.sum(axis=1)
         deviations = (table - weight[:, None] * share) / n
@@ -104,12 +104,12 @@ class Shares:
 
     def mixed(self, other: Shares, part: float) -> Shares:
         """Return the shares in a mixture with `part` of `other`, which has the same buckets."""
-        mine = 1 - part
+        rest = 1 - part
         return Shares(
-            mine * self.share + part * other.share,
-            mine * self.deviations + part * other.deviations,
-            mine**2 * self.excess + part**2 * other.excess,
-            mine**2 * self.independent + part**2 * other.independent,
+            rest * self.share + part * other.share,
+            rest * self.deviations + part * other.deviations,
+            rest**2 * self.excess + part**2 * other.excess,
+            rest**2 * self.independent + part**2 * other.independent,
             min(self.freedom, other.freedom) if 0 < part < 1 else (other if part else self).freedom,
         )
 

@@ -199,7 +199,7 @@ def _at_labels(window: CountedWindow) -> _Look:
     table = calibration.tabulate(window.counts)
     compared, fitted = calibration.compare_labels(table)
     by_bin = table.sum(axis=0)
-    there = np.flatnonzero(by_bin.sum(axis=1))
+    filled = np.flatnonzero(by_bin.sum(axis=1))
     errors = np.sqrt(np.diag(fitted.covariance))
     share = float(table[:, :, 1].sum() / max(table.sum(), 1))
     remedy = _remedy(fitted.intercept, fitted.slope) if window.alarm else ""
@@ -214,9 +214,9 @@ def _at_labels(window: CountedWindow) -> _Look:
         "remedy": remedy,
         "only_prior": abs(fitted.slope - 1) <= calibration.SLOPE,
         "curve": {
-            "probability": _rounded(expit(calibration.CENTERS[there])),
-            "labels": by_bin[there].sum(axis=1).tolist(),
-            "genuine": by_bin[there, 1].tolist(),
+            "probability": _rounded(expit(calibration.CENTERS[filled])),
+            "labels": by_bin[filled].sum(axis=1).tolist(),
+            "genuine": by_bin[filled, 1].tolist(),
         },
     }
     words = (
@@ -234,8 +234,8 @@ def _remedy(intercept: float, slope: float) -> str:
             f"Odds are off by a factor of {times:.2g}, alike for all, as where the share of "
             "genuine pairs is another: if it is, set --prior to it; if not, calibrate again"
         )
-    sure = "too sure" if slope < 1 else "not sure enough"
-    return f"Probabilities are {sure}: calibrate again on pairs as they come in use"
+    direction = "too sure" if slope < 1 else "not sure enough"
+    return f"Probabilities are {direction}: calibrate again on pairs as they come in use"
 
 
 def summary(findings: Sequence[Finding], pairs: int) -> str:

@@ -91,8 +91,8 @@ class PairsInUse:
         """Return some of the pairs."""
         columns: dict[str, Any] = {}
         for name, value in vars(self).items():
-            whole = value is None or name == "identified_by"
-            columns[name] = value if whole else np.asarray(value)[rows]
+            is_constant = value is None or name == "identified_by"
+            columns[name] = value if is_constant else np.asarray(value)[rows]
         return PairsInUse(**columns)
 
     @classmethod
@@ -135,8 +135,8 @@ class PairsInUse:
 
     def identified(self) -> Int64:
         """Return 0 where people are identified, 1 where images are, 2 where neither is, (n,)."""
-        nobody = (self.sides("person") == UNKNOWN).all(axis=0)
-        return np.where(nobody, 2, int(self.identified_by == "images"))
+        unidentified = (self.sides("person") == UNKNOWN).all(axis=0)
+        return np.where(unidentified, 2, int(self.identified_by == "images"))
 
     def buckets(self, start: int, buckets: int) -> Int64:
         """Return the bucket of each side, (2, n), of pairs that are numbered from `start`."""

@@ -242,7 +242,7 @@ class CalibrationPairs:
     counted_by : str
         What numbers of people stand for: ``people``, or ``pairs`` where nobody knows.
     embeddings : Embeddings, optional
-    everybody : ndarray of shape (n_images,), int64
+    person : ndarray of shape (n_images,), int64
         The person of each image.
     used : ndarray of int64
         All images that occur in pairs, taken or not.
@@ -255,7 +255,7 @@ class CalibrationPairs:
     images: Int64
     counted_by: str
     embeddings: Embeddings | None
-    everybody: Int64
+    person: Int64
     used: Int64
 
     @classmethod
@@ -284,12 +284,12 @@ class CalibrationPairs:
             images += len(part.images) if part.images.by_side else 0  # each part has its own
         left, right = both = np.concatenate(sides, axis=1)
         genuine = np.concatenate([sample.genuine for sample in samples])
-        everybody, people, counted_by = np.zeros(0, np.int64), both, "people"
+        person, people, counted_by = np.zeros(0, np.int64), both, "people"
         named = [each for each in (sample.people for sample in samples) if each is not None]
         if samples[0].has_images:
             pairs = data.pairs if isinstance(data, Dataset) else Pairs(left, right, genuine)
-            everybody, _ = people_of(pairs, samples[0].images)
-            people = everybody[both]
+            person, _ = people_of(pairs, samples[0].images)
+            people = person[both]
         elif len(named) == len(samples):
             people = _numbers_by_name(named, both)
         else:  # each pair counts as somebody of its own
@@ -302,7 +302,7 @@ class CalibrationPairs:
             both,
             counted_by,
             data.embeddings,
-            everybody,
+            person,
             np.unique(np.concatenate(used)).astype(np.int64),
         )
 
@@ -348,8 +348,8 @@ class CalibrationPlaces(NamedTuple):
         """Cluster, unless the model has, and place images of the pairs, which are of `people`."""
         embeddings, none = taken.embeddings, np.full(taken.images.shape, -1)
         if embeddings is None:
-            empty, nobody = np.zeros((0, 1), np.float32), np.zeros(0, np.int64)
-            return cls(empty, empty[:, 0], nobody, np.zeros((1, 1)), none, none)
+            empty, no_images = np.zeros((0, 1), np.float32), np.zeros(0, np.int64)
+            return cls(empty, empty[:, 0], no_images, np.zeros((1, 1)), none, none)
         rows = taken.used
         centers: Float32 | None = getattr(model, "cluster_centers_", None)
         most = _CLUSTERED if centers is None else _LOOKED_AT
@@ -365,10 +365,10 @@ class CalibrationPlaces(NamedTuple):
         of = of.reshape(taken.images.shape)
         placed = place_without_own(
             clustered,
-            taken.everybody[rows],
+            taken.person[rows],
             centers,
             embeddings.rows(distinct.astype(np.intp)),
-            taken.everybody[distinct],
+            taken.person[distinct],
             embeddings.engine,
         )
         # How far from each centre images of people like these lie, but for `OUTSIDE` of them: in
@@ -377,8 +377,8 @@ class CalibrationPlaces(NamedTuple):
         order = np.lexsort((placed.distance, placed.cluster))
         held = np.bincount(placed.cluster, minlength=len(centers))
         middle = np.minimum(np.cumsum(held) - held + held // 2, len(order) - 1)
-        own = np.where(held > 0, placed.distance[order][middle], usual)
-        spread = (held * own + _OWN_SPREAD * usual) / (held + _OWN_SPREAD)
+        typical = np.where(held > 0, placed.distance[order][middle], usual)
+        spread = (held * typical + _OWN_SPREAD * usual) / (held + _OWN_SPREAD)
         relative = placed.distance / np.maximum(spread[placed.cluster], 1e-12)
         reach = np.asarray(spread * np.quantile(relative, 1 - OUTSIDE), np.float32)
         sizes = np.bincount(placed.cluster[of].ravel(), minlength=len(centers))
@@ -447,10 +447,10 @@ def place_without_own(
         Who is in them.
     """
     k = len(centers)
-    own = engine.assign(clustered, centers).astype(np.int64)
-    sizes = np.bincount(own, minlength=k)
+    nearest = engine.assign(clustered, centers).astype(np.int64)
+    sizes = np.bincount(nearest, minlength=k)
     concerned = np.flatnonzero(np.isin(whose, people))
-    cells, of = np.unique(whose[concerned] * k + own[concerned], return_inverse=True)
+    cells, of = np.unique(whose[concerned] * k + nearest[concerned], return_inverse=True)
     held, person = cells % k, cells // k
     ones = np.ones(len(concerned), np.float32)
     one_hot = csr_array((ones, (of, concerned)), shape=(len(cells), len(clustered)))
@@ -458,9 +458,9 @@ def place_without_own(
     left = sizes[held] - np.bincount(of, minlength=len(cells))
     # The mean of nobody is nowhere: nobody can be near it.
     others = np.full(sums.shape, np.inf, np.float32)
-    there = left > 0
-    totals = sizes[held[there], None] * centers[held[there]]
-    others[there] = (totals - sums[there]) / left[there, None]
+    nonempty = left > 0
+    totals = sizes[held[nonempty], None] * centers[held[nonempty]]
+    others[nonempty] = (totals - sums[nonempty]) / left[nonempty, None]
     first = np.searchsorted(person, people, side="left")
     last = np.minimum(np.searchsorted(person, people, side="right"), first + _MOST_CLUSTERS)
     cluster = np.empty(len(vectors), np.int64)

@@ -120,10 +120,10 @@ class WatchedSource:
 def _open_table(path: Path, model: Method, sha256: str) -> WatchedSource:
     """Open a table that ``faircal score`` or the service wrote."""
     table = open_table(path)
-    there = set(table.schema.names)
+    present = set(table.schema.names)
     require_columns(table.schema, ("score", "probability"), str(path))
     for name in _BY_SIDE:
-        if len(there & {f"left_{name}", f"right_{name}"}) == 1:
+        if len(present & {f"left_{name}", f"right_{name}"}) == 1:
             raise DataError(
                 f"{path}: expected left_{name} and right_{name}, found one of them; "
                 "give both or neither"
@@ -132,11 +132,11 @@ def _open_table(path: Path, model: Method, sha256: str) -> WatchedSource:
         f"{path}: no columns left_{name}, right_{name}: {what} is not watched; "
         "score with --add clusters,outside"
         for name, what in (("cluster", "cluster occupancy"), ("outside", "the share outside"))
-        if f"left_{name}" not in there
+        if f"left_{name}" not in present
     ]
     columns = [*_SIDES, "score", "probability", "genuine", "kind", "model", "at"]
     columns += [f"{side}_{name}" for name in _BY_SIDE for side in _SIDES]
-    needed, timed = [name for name in columns if name in there], "at" in there
+    needed, timed = [name for name in columns if name in present], "at" in present
 
     def tables() -> Iterable[pa.Table]:
         read = table.read(needed, 0, _size(table.n_rows))
@@ -197,13 +197,13 @@ class _CheckedColumns(NamedTuple):
         expected: str,
         needed: Bool | None = None,
         *,
-        whole: bool = False,
+        integer: bool = False,
     ) -> Float64:
         """Return numbers from `low` to `high`; of rows that are not `needed`, whatever is there."""
         column = f"{self.where}, column '{name}'"
         values = as_floats(self.table[name], column, "give a file that 'faircal score' wrote")
         bad = ~((values >= low) & (values <= high))
-        if whole:
+        if integer:
             bad |= values != np.round(values)
         bad &= self.counted if needed is None else needed
         if bad.any():
@@ -220,7 +220,7 @@ class _CheckedColumns(NamedTuple):
         if not needed.any():
             return None
         expected = f"a cluster from 0 to {below - 1}" if below else "no clusters"
-        values = self.numbers(name, 0, below - 1, expected, needed, whole=True)
+        values = self.numbers(name, 0, below - 1, expected, needed, integer=True)
         return np.where(needed, values, UNKNOWN).astype(np.int32)
 
     def flags(self, name: str) -> NDArray[np.int8] | None:
@@ -237,10 +237,10 @@ class _CheckedColumns(NamedTuple):
 
     def people(self) -> dict[str, Any]:
         """Return who is on each side: identities, else ids; nobody where rows are numbered."""
-        there = self.table.column_names
-        by: IdentifiedBy = "people" if "kind" in there or "left_identity" in there else "images"
-        names = [f"{s}_identity" if f"{s}_identity" in there else s for s in _SIDES]
-        if not set(names) <= set(there):
+        present = self.table.column_names
+        by: IdentifiedBy = "people" if "kind" in present or "left_identity" in present else "images"
+        names = [f"{s}_identity" if f"{s}_identity" in present else s for s in _SIDES]
+        if not set(names) <= set(present):
             return {}
         left, right = (numbers_of(self.table[name], self.where) for name in names)
         if by == "images" and (left == right).all():

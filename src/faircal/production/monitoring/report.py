@@ -339,12 +339,12 @@ def _joined_bins(then: Float64, now: Float64) -> tuple[Float64, Float64]:
 
 def _outside(finding: Finding | None, timeline: Sequence[Stretch]) -> MonitoringChart:
     """Draw the share of images outside, stretch by stretch."""
-    there = [(i, stretch) for i, stretch in enumerate(timeline, start=1) if stretch.images]
-    outside, images = zip(*((part.outside, part.images) for _, part in there), strict=True)
+    with_images = [(i, stretch) for i, stretch in enumerate(timeline, start=1) if stretch.images]
+    outside, images = zip(*((part.outside, part.images) for _, part in with_images), strict=True)
     share, low, high, cells = _proportions(outside, images)
     return MonitoringChart(
         points(
-            [float(i) for i, _ in there],
+            [float(i) for i, _ in with_images],
             share,
             low=low,
             high=high,
@@ -352,13 +352,13 @@ def _outside(finding: Finding | None, timeline: Sequence[Stretch]) -> Monitoring
             title="Share of images outside, over time",
             x_label="stretch",
             y_label="images outside",
-            x_whole=True,
+            x_integers=True,
             width=_WIDTH,
         ),
         ("stretch", "images", "outside", "share", "95 % interval"),
         tuple(
             (f"{i}: {part.source}", f"{part.images:,}", f"{part.outside:,}", *cells[k])
-            for k, (i, part) in enumerate(there)
+            for k, (i, part) in enumerate(with_images)
         ),
     )
 
@@ -404,7 +404,7 @@ def _over_time(timeline: Sequence[Stretch]) -> MonitoringChart:
             title="Mean probability over time",
             x_label="stretch",
             y_label="mean probability",
-            x_whole=True,
+            x_integers=True,
             width=_WIDTH,
         ),
         ("stretch", "pairs", "mean score", "mean probability", "feedback", "genuine", "promised"),

@@ -104,9 +104,9 @@ def export_onnx(
         Fitted, of a method without training.
     path : str or Path
     prior : float, optional
-        Share of genuine pairs that probabilities are wanted for; that of the fit unless told.
+        Share of genuine pairs that probabilities are wanted for; that of the fit by default.
     model_sha256 : str, optional
-        Of the model file; that of the bytes that saving would write unless told.
+        Of the model file; that of the bytes that saving would write by default.
 
     Examples
     --------
@@ -214,7 +214,7 @@ def _metadata(
 ) -> dict[str, str]:
     """Return what the file says of itself; whatever is no text is JSON."""
     point, provenance = model.about_.operating_point, model.about_.provenance
-    facts_told = {} if provenance is None else provenance.as_json()
+    provenance_facts = {} if provenance is None else provenance.as_json()
     facts = {
         "faircal_version": __version__,
         "model_sha256": sha256 or hashlib.sha256(encode(model)).hexdigest(),
@@ -226,7 +226,7 @@ def _metadata(
         "attribute": getattr(model, "attribute_", None) if pairs.group_names else None,
         "threshold": None if point is None else point.threshold,
         "threshold_on": None if point is None else point.on,
-        **{key: facts_told[key] for key in _FACTS if facts_told.get(key)},
+        **{key: provenance_facts[key] for key in _FACTS if provenance_facts.get(key)},
     }
     return {
         key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 Kind = np.dtype[Any]
 
 DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.float32)
-WHOLE, TRUTH = np.dtype(np.int64), np.dtype(np.bool_)
+INTEGER, BOOLEAN = np.dtype(np.int64), np.dtype(np.bool_)
 
 #: Version of ONNX's operations, and of its files: onnxruntime reads both since 1.14.
 OPSET, FORMAT = 18, 8
@@ -164,10 +164,10 @@ class GraphValue:
     __mul__, __rmul__ = _binary("Mul"), _binary("Mul", reflected=True)
     __truediv__, __rtruediv__ = _binary("Div"), _binary("Div", reflected=True)
     __matmul__, __and__ = _binary("MatMul"), _binary("And")
-    __lt__, __le__ = _binary("Less", TRUTH), _binary("LessOrEqual", TRUTH)
-    __gt__, __ge__ = _binary("Greater", TRUTH), _binary("GreaterOrEqual", TRUTH)
+    __lt__, __le__ = _binary("Less", BOOLEAN), _binary("LessOrEqual", BOOLEAN)
+    __gt__, __ge__ = _binary("Greater", BOOLEAN), _binary("GreaterOrEqual", BOOLEAN)
     __neg__, __invert__ = _unary("Neg"), _unary("Not")
-    equals, least, most = _binary("Equal", TRUTH), _binary("Min"), _binary("Max")
+    equals, least, most = _binary("Equal", BOOLEAN), _binary("Min"), _binary("Max")
     exp, log = _unary("Exp"), _unary("Log")
 
     def _like(self, other: Any) -> GraphValue:
@@ -179,12 +179,12 @@ class GraphValue:
 
     def sum(self, axis: int) -> GraphValue:
         """Return sums along an axis, which goes."""
-        axes = self.graph.constant([axis], WHOLE)
+        axes = self.graph.constant([axis], INTEGER)
         return self.graph.op("ReduceSum", self, axes, keepdims=0)
 
     def max(self, axis: int) -> GraphValue:
         """Return the largest along an axis, which stays with length 1."""
-        return self.graph.op("ReduceMax", self, self.graph.constant([axis], WHOLE), keepdims=1)
+        return self.graph.op("ReduceMax", self, self.graph.constant([axis], INTEGER), keepdims=1)
 
     def take(self, which: GraphValue, axis: int = 0) -> GraphValue:
         """Return the entries that `which` names along an axis."""
@@ -192,16 +192,16 @@ class GraphValue:
 
     def columns(self, start: int, stop: int) -> GraphValue:
         """Return columns of a matrix."""
-        ends = (self.graph.constant([place], WHOLE) for place in (start, stop, 1))
+        ends = (self.graph.constant([place], INTEGER) for place in (start, stop, 1))
         return self.graph.op("Slice", self, *ends)
 
     def column(self, number: int) -> GraphValue:
         """Return one column of a matrix as a vector."""
-        return self.take(self.graph.constant(number, WHOLE), axis=1)
+        return self.take(self.graph.constant(number, INTEGER), axis=1)
 
     def reshaped(self, *shape: int) -> GraphValue:
         """Return the same numbers in another shape; 0 keeps a length, −1 is what is left."""
-        return self.graph.op("Reshape", self, self.graph.constant(shape, WHOLE))
+        return self.graph.op("Reshape", self, self.graph.constant(shape, INTEGER))
 
     def cast(self, kind: Kind) -> GraphValue:
         """Return numbers of another kind."""

@@ -26,7 +26,7 @@ from faircal.calibrators import (
 )
 from faircal.calibrators.base import MOST_LOG_ODDS
 from faircal.methods.set_calibrators import SetCalibrators
-from faircal.production.onnx.graph import DOUBLE, WHOLE, Graph, GraphValue, sigmoid
+from faircal.production.onnx.graph import DOUBLE, INTEGER, Graph, GraphValue, sigmoid
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -73,11 +73,11 @@ _KINDS: dict[type[Calibrator], type[Maps]] = {}
 def exports_maps(*calibrators: type[Calibrator]) -> Callable[[M], M]:
     """Say that a class of `Maps` is the graph of `calibrators` (use as a class decorator)."""
 
-    def known(kind: M) -> M:
+    def register(kind: M) -> M:
         _KINDS.update(dict.fromkeys(calibrators, kind))
         return kind
 
-    return known
+    return register
 
 
 def make_maps(graph: Graph, fitted: Sequence[Calibrator]) -> Maps:
@@ -143,7 +143,10 @@ class TableMaps(Maps):
         self.places, self.values = (
             graph.constant(np.concatenate(several), DOUBLE) for several in zip(*parts, strict=True)
         )
-        self.starts, self.ends = graph.constant(ends - lengths, WHOLE), graph.constant(ends, WHOLE)
+        self.starts, self.ends = (
+            graph.constant(ends - lengths, INTEGER),
+            graph.constant(ends, INTEGER),
+        )
         self.steps = [1 << i for i in reversed(range(int(lengths.max()).bit_length()))]
 
     @staticmethod
@@ -165,7 +168,7 @@ class TableMaps(Maps):
         Found by halving, in as many steps as the longest set needs; no table is made.
         """
         # `at` is one behind the place; it moves on for as long as the place there is low enough.
-        at = start + score.cast(WHOLE) * 0  # of the scores' shape, also where bounds are of all
+        at = start + score.cast(INTEGER) * 0  # of the scores' shape, also where bounds are of all
         for step in self.steps:
             ahead = at + step
             place = self.places.take((ahead - 1).least(end - 1))
@@ -198,9 +201,9 @@ class LinearMaps(TableMaps):
 
     def _predict(self, score: GraphValue, which: GraphValue | None) -> GraphValue:
         start, end = self._bounds(which)
-        here = self._last(score, start, end, below=False)
-        there = (here + 1).least(end - 1)
-        place, value = self.places.take(here), self.values.take(here)
-        width = self.places.take(there) - place
-        rise = (self.values.take(there) - value) / (width > 0.0).where(width, 1.0)
+        lower = self._last(score, start, end, below=False)
+        upper = (lower + 1).least(end - 1)
+        place, value = self.places.take(lower), self.values.take(lower)
+        width = self.places.take(upper) - place
+        rise = (self.values.take(upper) - value) / (width > 0.0).where(width, 1.0)
         return rise * (score - place).most(0.0) + value

@@ -24,7 +24,7 @@ from faircal.calibrators.base import Calibrator
 from faircal.methods import FSN, GST, Baseline, FairCal, Method, Oracle, SmoothFairCal
 from faircal.methods.smooth.features import FeatureMap
 from faircal.methods.smooth.method import Profiler
-from faircal.production.onnx.graph import DOUBLE, SINGLE, WHOLE, Graph, GraphValue, sigmoid
+from faircal.production.onnx.graph import DOUBLE, INTEGER, SINGLE, Graph, GraphValue, sigmoid
 from faircal.production.onnx.maps import make_maps, set_maps
 
 #: What lengths that are not known beforehand are called.
@@ -87,7 +87,7 @@ class GraphSide:
         exact = centers.astype(np.float64)
         # x·c − ½|c|² is largest for the nearest.
         near = self.rows @ exact.T - np.einsum("ij,ij->i", exact, exact) / 2  # (n, K)
-        nearest = self.graph.op("ArgMax", near, kind=WHOLE, axis=1, keepdims=0)
+        nearest = self.graph.op("ArgMax", near, kind=INTEGER, axis=1, keepdims=0)
         self._nearest.append((centers, nearest))
         return nearest
 
@@ -140,12 +140,12 @@ class PairInputs:
         self.group_names = names
         meaning = "place of the group's name in metadata 'groups'; -1 where it is unknown"
         left, right = (
-            self.graph.input(f"{side}_group", WHOLE, (PAIRS,), meaning)
+            self.graph.input(f"{side}_group", INTEGER, (PAIRS,), meaning)
             for side in ("left", "right")
         )
-        same, known = left.equals(right), (left >= 0) & (right >= 0)
-        group = (same & known & (left < len(names))).where(left, len(names))
-        return group, ~same & known
+        same, labelled = left.equals(right), (left >= 0) & (right >= 0)
+        group = (same & labelled & (left < len(names))).where(left, len(names))
+        return group, ~same & labelled
 
 
 #: What a method's graph gives: score and probability of each pair, (n,) each.
@@ -159,11 +159,11 @@ _BUILDS: dict[type[Method], Build] = {}
 def exports(method: type[Method]) -> Callable[[B], B]:
     """Say that a function gives the graph of `method` (use as a decorator)."""
 
-    def known(build: B) -> B:
+    def register(build: B) -> B:
         _BUILDS[method] = build
         return build
 
-    return known
+    return register
 
 
 def build_of(model: Method) -> Build:
@@ -177,7 +177,7 @@ def build_of(model: Method) -> Build:
     if build is None:
         raise ParameterError(
             f"method {model.name} has no graph: expected one of "
-            f"{', '.join(sorted(known.name for known in _BUILDS))}; choose one of those, or say "
+            f"{', '.join(sorted(method.name for method in _BUILDS))}; choose one of those, or say "
             "what its graph is with faircal.production.onnx.exports"
         )
     return build
@@ -257,9 +257,9 @@ def _profile(
     linear = side.rows @ slopes + np.concatenate([profiler.constant, level])  # (n, 2 + k + K)
     regions = side.graph.op("Softmax", linear.columns(width, slopes.shape[1]), axis=1)
     scale = np.sqrt(feature_map.axes.shape[1] / 2)
-    own = linear.columns(0, 2) + regions @ (scale * profiler.of_regions)
+    shift_and_tilt = linear.columns(0, 2) + regions @ (scale * profiler.of_regions)
     if not len(feature_map.mixture):
-        return own, own, own
+        return shift_and_tilt, shift_and_tilt, shift_and_tilt
     # How likely each component makes images at their places (n, k), the likeliest 1: (n, J).
     places, mixture = linear.columns(2, width), feature_map.mixture
     n, k, _ = mixture.factors.shape
@@ -268,4 +268,4 @@ def _profile(
     away = (places @ factors - middle).reshaped(0, n, k)  # (n, J, k)
     logs: GraphValue = (away * away).sum(2) * -0.5 + mixture.constants
     e = (logs - logs.max(1)).exp()
-    return own, e, e @ mixture.coupling
+    return shift_and_tilt, e, e @ mixture.coupling

@@ -32,7 +32,7 @@ _PLACE = np.dtype([("cluster", np.int32), ("distance", np.float32), ("outside", 
 class Placing:
     """Says where images lie; each is looked at once, for as long as its embeddings are there.
 
-    Where the population's centres are those of the model, the model is told the clusters, and need
+    Where the population's centres are those of the model, the model is given the clusters, and need
     not look for them again. Several threads may use it at a time.
 
     Parameters
@@ -51,7 +51,7 @@ class Placing:
         same = isinstance(model, ClusterMethod) and np.array_equal(
             model.cluster_centers_, population.centers
         )
-        self._tell = model if isinstance(model, ClusterMethod) and same else None
+        self._clustering = model if isinstance(model, ClusterMethod) and same else None
 
     @classmethod
     def of_model(cls, model: Method) -> Placing | None:
@@ -63,10 +63,10 @@ class Placing:
 
     def __call__(self, embeddings: Embeddings, images: Rows) -> Places:
         """Return places by row of `embeddings`; only those of `images` are sure to be there."""
-        found = self._enrolled.at(embeddings, images)
-        places = Places(found["cluster"], found["distance"], found["outside"])
-        if self._tell is not None:
-            self._tell.remember_clusters(embeddings, images, places.cluster[images])
+        placed = self._enrolled.at(embeddings, images)
+        places = Places(placed["cluster"], placed["distance"], placed["outside"])
+        if self._clustering is not None:
+            self._clustering.remember_clusters(embeddings, images, places.cluster[images])
         return places
 
     def _work(self, vectors: NDArray[np.float32], engine: Engine) -> NDArray[Any]:
@@ -150,9 +150,9 @@ class Judge:
     def of(
         cls, model: Method, point: OperatingPoint | None = None, prior: float | None = None
     ) -> Judge:
-        """Return a judge at the point that is told, else at the model's own, else the default.
+        """Return a judge at `point`, else at the model's own, else the default.
 
-        Probabilities are for the share of genuine pairs of the fit, unless `prior` is told.
+        Probabilities are for the share of genuine pairs of the fit, unless `prior` is given.
         """
         if model.score_range_ != COSINE_RANGE:
             raise ParameterError(

@@ -108,7 +108,7 @@ class Adding:
         return cls(tuple(dict.fromkeys(names)), share, placing, point)
 
     def places(self, part: Dataset) -> Places | None:
-        """Say where the images of `part` lie, if asked to; the model is told their clusters."""
+        """Say where the images of `part` lie, if asked to; the model is given their clusters."""
         if self.placing is None:
             return None
         if part.embeddings is None:
@@ -119,16 +119,16 @@ class Adding:
         return self.placing(part.embeddings, part.used_images())
 
     def columns(
-        self, part: Dataset, output: Output, told: Float64, places: Places | None
+        self, part: Dataset, output: Output, probabilities: Float64, places: Places | None
     ) -> dict[str, Any]:
         """Return the columns, a value a pair, in the order they were asked for.
 
-        `told` are the probabilities for the share of genuine pairs that is wanted.
+        `probabilities` are for the share of genuine pairs that is wanted.
         """
         columns: dict[str, Any] = {}
         for name in self.names:
             if name == "decision" and self.point is not None:
-                columns[name] = self.point.decide(output.score, told).astype(np.int8)
+                columns[name] = self.point.decide(output.score, probabilities).astype(np.int8)
             elif name == "log_likelihood_ratio":
                 columns[name] = log_likelihood_ratio(output.probability, calibrated_at=self.share)
             elif name == "similarity":
@@ -243,13 +243,13 @@ class ScoredOutput:
                 try:
                     write_text(folder / "run.json", json.dumps({"about": dict(about)}, indent=2))
                     yield output
-                    whole = folder / _JOINED
+                    joined = folder / _JOINED
                     if out.suffix == ".parquet" and len(output.parts) == 1:
-                        whole = output.parts[0]  # most runs: nothing is written twice
+                        joined = output.parts[0]  # most runs: nothing is written twice
                     else:
-                        join_parts(output.parts, whole, out.suffix)
-                    whole.chmod(0o644)
-                    whole.replace(out)
+                        join_parts(output.parts, joined, out.suffix)
+                    joined.chmod(0o644)
+                    joined.replace(out)
                 except BaseException as error:
                     (folder / _JOINED).unlink(missing_ok=True)
                     # What is wrong with the data must be changed there, and then nothing kept is
@@ -287,10 +287,10 @@ def _parts_to_go_on_from(folder: Path, about: Mapping[str, Any], resume: bool) -
     parts: list[Path] = []
     for number, path in enumerate(sorted(folder.glob("part-*.parquet"))):
         try:
-            whole = path.name == f"part-{number:06d}.parquet" and rows_of(path) > 0
+            complete = path.name == f"part-{number:06d}.parquet" and rows_of(path) > 0
         except (OSError, pa.ArrowException):
-            whole = False
-        if not whole:
+            complete = False
+        if not complete:
             break
         parts.append(path)
     if not parts:
@@ -428,11 +428,11 @@ def parquet_options(schema: pa.Schema) -> dict[str, Any]:
     half the time, scores do not shrink, and a dictionary of ids costs more than it saves.
     """
     ids = {"left", "right"}
-    whole = [c.name for c in schema if c.name in ids and pa.types.is_integer(c.type)]
+    integers = [c.name for c in schema if c.name in ids and pa.types.is_integer(c.type)]
     few = [c.name for c in schema if c.name not in ids and not pa.types.is_floating(c.type)]
-    packed = [c.name for c in schema if pa.types.is_floating(c.type)] + whole
+    packed = [c.name for c in schema if pa.types.is_floating(c.type)] + integers
     return {
         "compression": {c.name: "none" if c.name in packed else "snappy" for c in schema},
         "use_dictionary": few or False,
-        "column_encoding": dict.fromkeys(whole, "DELTA_BINARY_PACKED") or None,
+        "column_encoding": dict.fromkeys(integers, "DELTA_BINARY_PACKED") or None,
     }

@@ -358,12 +358,12 @@ class Recorder(TrailWriter[TrailRecord]):
     def label(self, store: Store, decision: str, genuine: bool) -> tuple[Decision, bool] | None:
         """Keep whether the pair of a decision was genuine; None where there is no such one.
 
-        With the decision comes whether nobody had told the truth of it before.
+        With the decision comes whether nobody had reported the truth of it before.
 
         Raises
         ------
         ConflictError
-            Where somebody has told the contrary before: that stays.
+            Where somebody has reported the contrary before: that stays.
         """
         self.flush(2.0)  # it may have been made a moment ago
         with self._labelling:  # the pairs of a batch are written together
@@ -388,8 +388,8 @@ class Recorder(TrailWriter[TrailRecord]):
             raise
         except StorageError:
             # Some may be there: the answer to a commit can get lost.
-            there = self._store.decision
-            _record(self._store, [one for one in records if there(one[0].id) is None])
+            written = self._store.decision
+            _record(self._store, [one for one in records if written(one[0].id) is None])
 
 
 def _record(store: Store, records: Sequence[TrailRecord]) -> None:

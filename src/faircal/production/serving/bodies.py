@@ -137,7 +137,7 @@ class BodyReader:
 
 
 async def _fill(request: Request, limit: int, charge: Callable[[int], None]) -> bytearray:
-    """Return all that comes; `charge` is told its size after each part."""
+    """Return all that comes; `charge` is given its size after each part."""
     from starlette.requests import ClientDisconnect
 
     body, more = bytearray(), True

@@ -102,7 +102,7 @@ class LiveMonitor:
                 return
             if singles:
                 self.watch.add(PairsInUse.join([_in_use(each) for each in singles]))
-            sampled = [(batch, self._some(batch)) for batch in batches]
+            sampled = [(batch, self._thinned(batch)) for batch in batches]
             keep = MOST_PAIRS / max(sum(len(rows) for _, rows in sampled), 1)
             for batch, rows in sampled:
                 counted = rows if keep >= 1 else rows[self._rng.random(len(rows)) < keep]
@@ -114,7 +114,7 @@ class LiveMonitor:
         # A request that began with the model before may end after it was replaced.
         return [each for each in taken if each.model == self._digest]
 
-    def _some(self, batch: Verdicts) -> NDArray[np.intp]:
+    def _thinned(self, batch: Verdicts) -> NDArray[np.intp]:
         """Return pairs of a batch, at random where an image is in more than `MOST_OF_ONE`."""
         rows = np.arange(len(batch))
         if batch.images is None:
@@ -242,13 +242,13 @@ class BackgroundJobs:
     def _run(self) -> None:
         due = [time.monotonic() + every for every, _ in self._jobs]
         while not self._stop.is_set():
-            asked = self._wake.wait(self._tick)
+            woken = self._wake.wait(self._tick)
             self._wake.clear()
             now = time.monotonic()
             for number, (every, job) in enumerate(self._jobs):
                 if self._stop.is_set():
                     return
-                if now < due[number] and not (asked and number == 0):
+                if now < due[number] and not (woken and number == 0):
                     continue
                 try:
                     job()

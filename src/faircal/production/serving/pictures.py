@@ -32,8 +32,8 @@ class Embedder:
     ) -> None:
         require("PIL", "embed", "a service that takes pictures")
         self._network = open_network(network, preset=preset)
-        own = NETWORKS[network].detector if network in NETWORKS else "mtcnn"
-        self._detector = DETECTORS[detector or own]("auto")
+        usual = NETWORKS[network].detector if network in NETWORKS else "mtcnn"
+        self._detector = DETECTORS[detector or usual]("auto")
         self._max_bytes = max_bytes
         self._turn = threading.Lock()  # one picture at a time: each has all cores
         self.name = self._network.name

@@ -57,7 +57,7 @@ _JUDGED = 1000
 BINS = 10
 
 _LEFT, _RIGHT = np.array([0]), np.array([1])
-#: What is told of the left and the right image of a pair.
+#: What is given of the left and the right image of a pair.
 Sides = tuple[str | None, str | None]
 _log = logging.getLogger("faircal.production.serving")
 
@@ -134,7 +134,7 @@ class ServiceSettings:
 
     @property
     def point(self) -> OperatingPoint | None:
-        """The operating point that is told; None: the model's own."""
+        """The operating point that is given; None: the model's own."""
         return None if self.threshold is None else OperatingPoint(self.threshold, self.on)
 
 
@@ -392,10 +392,10 @@ class Service:
         vectors = store.vectors([name for name, _ in nearest])
         # In order of their likeness; one may have been deleted meanwhile.
         templates = {name: vectors[name] for name, _ in nearest if name in vectors}
-        best, nobody = rank_candidates(in_use, probe, templates, enrolled, enrolled_prior)
+        best, p_none = rank_candidates(in_use, probe, templates, enrolled, enrolled_prior)
         line = self.recorder.identification(in_use, best[0] if best else None, key=key)
         self.counts.add(identify=1)
-        return Identification(line, enrolled, best[:limit], nobody)
+        return Identification(line, enrolled, best[:limit], p_none)
 
     def enrol(self, name: str, vector: Vector, *, replace: bool = False, key: str = "") -> None:
         """Keep a template; it is durable when this returns."""

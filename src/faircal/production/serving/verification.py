@@ -329,7 +329,7 @@ def rank_candidates(
     names, rows = list(templates), np.arange(1, len(templates) + 1)
     both = in_use.embeddings(np.vstack([probe, *templates.values()]).astype(np.float32))
     judged = in_use.compare(both, np.zeros(len(rows), dtype=np.intp), rows)
-    likely, nobody = posteriors(
+    likely, p_none = posteriors(
         judged.log_likelihood_ratio, max(enrolled, len(names)), enrolled_prior
     )
     order = np.lexsort([-judged.similarity, -judged.score])
@@ -337,4 +337,4 @@ def rank_candidates(
         IdentificationCandidate(names[i], **_numbers(judged, i), posterior=float(likely[i]))
         for i in order
     ]
-    return candidates, nobody
+    return candidates, p_none

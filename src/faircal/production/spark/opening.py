@@ -196,9 +196,9 @@ def _as_reached(spark: SparkSession, mapped: MappedParts, embeddings: str) -> Fo
         return mapped
     tasks = spark.sparkContext.defaultParallelism
     looker = _looker(mapped.where)
-    asked = spark.range(tasks, numPartitions=tasks).mapInArrow(looker, "sees boolean")
+    looks = spark.range(tasks, numPartitions=tasks).mapInArrow(looker, "sees boolean")
     with errors_in_one_line():
-        if all(asked.toArrow()["sees"].to_pylist()):
+        if all(looks.toArrow()["sees"].to_pylist()):
             return mapped
     size = sum(matrix.vectors.nbytes for matrix in mapped.embeddings.values())
     if size <= MOST_SENT:
@@ -278,7 +278,7 @@ def _range(frame: DataFrame, names: Sequence[str], limits: Range | None, where: 
 
     if limits is not None:
         return limits
-    # What is no number is met with again when it is read, and then told of.
+    # What is no number is met with again when it is read, and then reported.
     scores = [frame[name].try_cast("double") for name in names]
     low = F.least(*map(F.min, scores), F.lit(COSINE_RANGE[0]))
     high = F.greatest(*map(F.max, scores), F.lit(COSINE_RANGE[1]))
@@ -339,20 +339,20 @@ def _read_parquet(
 
     with unreadable(path):
         about = [pq.read_metadata(file) for file in files]
-        schemas = [found.schema.to_arrow_schema() for found in about]
+        schemas = [metadata.schema.to_arrow_schema() for metadata in about]
         schema = check_alike(list(zip(files, schemas, strict=True)))
-    n_rows = sum(found.num_rows for found in about)
+    n_rows = sum(metadata.num_rows for metadata in about)
     names = data_columns(schema, n_rows, path)
     kinds = [(field.name, _spark_type(field.type)) for field in schema]
-    there = pa.schema([(name, kind) for name, kind in kinds if kind is not None])
-    types = spark.createDataFrame(there.empty_table()).schema
+    readable = pa.schema([(name, kind) for name, kind in kinds if kind is not None])
+    types = spark.createDataFrame(readable.empty_table()).schema
     frame = spark.read.schema(types).parquet(*map(spark_address, files))
     if numbered:
         # Spark knows the row within each file.
         starts, start = [], 0
-        for file, found in zip(files, about, strict=True):
+        for file, metadata in zip(files, about, strict=True):
             starts += [F.lit(file.name), F.lit(start)]
-            start += found.num_rows
+            start += metadata.num_rows
         # Names come as in an address, but for "+", which stands for itself.
         name = F.url_decode(F.replace(F.col("_metadata.file_name"), F.lit("+"), F.lit("%2B")))
         row = F.col("_metadata.row_index") + F.create_map(*starts)[name]

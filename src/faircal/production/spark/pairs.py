@@ -132,9 +132,9 @@ class SparkPairs(StoredPairs):
         return replace(self, frame=frame, reader=replace(self.reader, source=source))
 
     def _with_fold(self, fold: str, keep: bool) -> SparkPairs:
-        here = self._fold == fold
+        in_fold = self._fold == fold
         mark = f"{self.mark} {'only' if keep else 'without'} {fold}"
-        picked = self.frame.where(here if keep else ~here)
+        picked = self.frame.where(in_fold if keep else ~in_fold)
         all_folds = self.frame if self.all_folds is None else self.all_folds
         return replace(self, frame=picked, mark=mark, all_folds=all_folds)
 
@@ -147,7 +147,7 @@ class SparkPairs(StoredPairs):
         ----------
         columns : collection of str, optional
             Of ``genuine``, ``fold``, ``probability``, ``identity``, attributes of a score table,
-            and ``row``, the number of its rows; everything but the last unless told. Scores are
+            and ``row``, the number of its rows; everything but the last by default. Scores are
             always read.
         """
         return self.frame.select(self.source.columns(columns, self.frame.columns))
@@ -257,7 +257,7 @@ class SparkPairs(StoredPairs):
 
 Range = tuple[float, float]
 
-#: Pairs of a part, about: Spark's own batches (10,000 rows unless told) are too short to be quick.
+#: Pairs of a part, about: Spark's own batches (10,000 rows by default) are too short to be quick.
 PART = 1 << 18
 #: Tallies that the driver adds up, at most: those of tasks are added up on the workers first.
 _FEW = 32

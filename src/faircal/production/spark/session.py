@@ -59,8 +59,8 @@ def _why(error: Exception) -> str:
         return "its master does not answer"
     if "JAVA_GATEWAY_EXITED" in text:
         return "Java ended at once, as it does for a master or a setting that it does not know"
-    thrown = re.search(r"^: [\w.$]+(?:Exception|Error): (.+)$", text, re.MULTILINE)
-    return thrown[1][:160] if thrown else short(error)
+    java_error = re.search(r"^: [\w.$]+(?:Exception|Error): (.+)$", text, re.MULTILINE)
+    return java_error[1][:160] if java_error else short(error)
 
 
 def engine_record(spark: SparkSession) -> dict[str, str]:
@@ -77,8 +77,8 @@ def _quiet() -> Iterator[None]:
         yield
         return
     try:
-        with Path(os.devnull).open("wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
+        with Path(os.devnull).open("wb") as devnull:
+            os.dup2(devnull.fileno(), 2)
         yield
     finally:
         os.dup2(kept, 2)
@@ -142,7 +142,7 @@ class SparkEngine:
     Attributes
     ----------
     master : str, optional
-        Such as ``local[4]`` or ``spark://host:7077``; what Spark is configured for unless told,
+        Such as ``local[4]`` or ``spark://host:7077``; what Spark is configured for by default,
         all cores of this machine where it is not.
     settings : mapping
         Of Spark, by name. They go before ours; ours go before those of ``spark-defaults.conf``.

@@ -60,7 +60,7 @@ def _figures(results: ClassResults) -> Iterator[FigureRecord]:
         shares = [each for each in metrics if is_share(each[0])]
         costs = [each for each in metrics if each not in shares]
         yield from panels(
-            [ChangeDots(results, reference, some) for some in (shares, costs)],
+            [ChangeDots(results, reference, changes) for changes in (shares, costs)],
             ["shares", "NLL"],
             key=slug("differences", of),
             title=f"Difference to {results.store.results.label(reference)}",

@@ -98,7 +98,7 @@ class ClassResults:
             if row.attribute == self.attribute
         }
         compared = {method for method, *_ in differences}
-        there = [variant for name, variant in variants.items() if name in compared]
+        with_changes = [variant for name, variant in variants.items() if name in compared]
         pairs = [f"top_{name}" for name in METRICS if name not in CLASS_METRICS]
         measured = {row.metric for row in results.rows}
         groups, front = results.groups[self.attribute], f"{CLASS}="
@@ -110,7 +110,7 @@ class ClassResults:
         vars(self).update(
             methods={results.label(variant): variant for variant in variants.values()},
             spoken_of=next(iter([*named, *variants.values()])),
-            references=[of for of in named if of in there] or there[:1],
+            references=[of for of in named if of in with_changes] or with_changes[:1],
             differences=differences,
             metrics=[m for m in dict.fromkeys([*CLASS_METRICS, *pairs]) if m in measured],
             groups=groups,
@@ -126,8 +126,8 @@ class ClassResults:
         if by_class:
             places = {name: (GLOBAL, f"{CLASS}={name}") for name in self.classes}
         values = {name: self.result(metric, None, *place).value for name, place in places.items()}
-        there = [name for name, value in values.items() if not math.isnan(value)]
-        return sorted(there, key=values.__getitem__, reverse=better_way(metric) == "lower")[:most]
+        finite = [name for name, value in values.items() if not math.isnan(value)]
+        return sorted(finite, key=values.__getitem__, reverse=better_way(metric) == "lower")[:most]
 
     def result(
         self,
@@ -136,7 +136,7 @@ class ClassResults:
         group: str = GLOBAL,
         condition: str = "",
     ) -> Result:
-        """Return a measured value, of the method that is spoken of unless told."""
+        """Return a measured value, by default of the method that is spoken of."""
         feature, of = self.store.results.features[0], variant or self.spoken_of
         key = ResultKey(feature, *of, self.attribute, group, condition, metric)
         return self.store.results.get(key)

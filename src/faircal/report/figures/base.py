@@ -119,11 +119,11 @@ class Figure(FigureRecord):
 
     def draw(self, ax: Axes) -> dict[str, Any]:
         """Draw into `ax` without title and legend; return what a legend would list."""
-        there = set(ax.get_legend_handles_labels()[0])
+        drawn_before = set(ax.get_legend_handles_labels()[0])
         self._draw(ax)
         handles, names = ax.get_legend_handles_labels()
         listed = zip(names, handles, strict=True)
-        return {name: handle for name, handle in listed if handle not in there}
+        return {name: handle for name, handle in listed if handle not in drawn_before}
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw into `ax`, or into a new figure of its own; return the axes."""
@@ -157,13 +157,13 @@ class Panels(FigureRecord):
     figures : sequence of Figure
         One or more.
     names : sequence of str, optional
-        What stands over each; its title unless told.
+        What stands over each; its title by default.
     columns : int
         Panels in a row.
     share_x, share_y : bool
         Whether all have the same horizontal, or vertical, axis.
     key, title : str, optional
-        As of a figure; those of the first unless told. The caption is the one that all have, or
+        As of a figure; those of the first by default. The caption is the one that all have, or
         all of them.
 
     Examples
@@ -290,8 +290,10 @@ class FigureScope:
         self.point = main_condition(store.results, attribute)
         self.rate = Condition.of(self.point).rate if self.point else 0.05
         self.variants = list(store.main_variants.values())
-        own = [s for s in store.curves.sources if (s.feature, s.attribute) == (feature, attribute)]
-        self.sources = sorted(own, key=lambda source: Variant.of(source).yardstick)
+        sources = [
+            s for s in store.curves.sources if (s.feature, s.attribute) == (feature, attribute)
+        ]
+        self.sources = sorted(sources, key=lambda source: Variant.of(source).yardstick)
         measured = VariantResults(store, attribute, feature, self.variants[0])
         points = [measured.point(each).rates for each in conditions(store.results, attribute)]
         self.small: list[str] = []

@@ -32,7 +32,7 @@ class CurvesFigure(Figure):
     source : ScoreSource, optional
         Whose scores; may be left out where there is only one.
     fold : str, optional
-        Which test fold; all of them together unless told.
+        Which test fold; all of them together by default.
     of : {"score", "probability"}
     without : sequence of str
         Groups that are not drawn, for want of data.
@@ -202,8 +202,8 @@ class DetCurves(_Tradeoff):
 
     def _line(self, histogram: Histogram) -> tuple[FloatArray, FloatArray]:
         x, y = corners(histogram.fpr[::-1], histogram.fnr[::-1])
-        seen = (x > 0) & (y > 0) & (x < 1) & (y < 1)
-        x, y = x[seen], y[seen]
+        inside = (x > 0) & (y > 0) & (x < 1) & (y < 1)
+        x, y = x[inside], y[inside]
         if not len(x):
             return x, y
         # Where only one pair is counted, the best point: no run along the border.

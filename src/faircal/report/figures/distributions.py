@@ -87,12 +87,12 @@ class ReliabilityDiagram(CurvesFigure):
             )
             mean, share = total / np.maximum(pairs, 1), genuine / np.maximum(pairs, 1)
             self.bins[group] = pairs.astype(np.int64), mean, share
-            enough = pairs >= LEAST
-            if enough.any():
-                self.lines[group] = mean[enough], share[enough]
+            shown = pairs >= LEAST
+            if shown.any():
+                self.lines[group] = mean[shown], share[shown]
             rows += [
                 (group, int(pairs[i]), float(mean[i]), float(share[i]))
-                for i in np.flatnonzero(enough)
+                for i in np.flatnonzero(shown)
             ]
         self.gaps = {group: float(np.abs(y - x).max()) for group, (x, y) in self.lines.items()}
         missing = left_out((g for g in self.groups if g not in self.lines), "for want of pairs")
@@ -194,8 +194,8 @@ class Violins(CurvesFigure):
         self.thresholds: dict[str, float] = {}
         for group, histogram in ({GLOBAL: overall} | self.histograms).items():
             # The threshold nearest to the rate; where nobody passes, just above the last imposter.
-            nobody = histogram.edges[histogram.accepted_imposter == 0]
-            highest = float(nobody[0]) if len(nobody) else np.inf
+            accepting_none = histogram.edges[histogram.accepted_imposter == 0]
+            highest = float(accepting_none[0]) if len(accepting_none) else np.inf
             at = min(histogram.threshold_at_fpr(self.rate), highest)
             if group == GLOBAL and self.threshold is not None:
                 at = self.threshold
@@ -254,8 +254,8 @@ def _half(histogram: Histogram, count: IntArray, share: float, bounded: bool) ->
     """Smooth counts by a Gaussian of Silverman's width; reflect it at the ends of [0, 1]."""
     edges, upper = histogram.edges, np.append(histogram.edges[1:], histogram.edges[-1])
     middle = (edges + upper) / 2
-    some = np.flatnonzero(count)
-    low, high = edges[some[0]], edges[min(some[-1] + 1, len(edges) - 1)]
+    filled = np.flatnonzero(count)
+    low, high = edges[filled[0]], edges[min(filled[-1] + 1, len(edges) - 1)]
     n = count.sum()
     mean = (count * middle).sum() / n
     spread = np.sqrt((count * (middle - mean) ** 2).sum() / n)
@@ -267,12 +267,12 @@ def _half(histogram: Histogram, count: IntArray, share: float, bounded: bool) ->
     at = np.linspace(low, high, _POINTS)
     mirrors = (middle, -middle, 2 - middle) if bounded else (middle,)
     smooth = np.sum(
-        [norm.pdf((at[:, None] - m[None, some]) / width) @ count[some] for m in mirrors], axis=0
+        [norm.pdf((at[:, None] - m[None, filled]) / width) @ count[filled] for m in mirrors], axis=0
     )
     outline = _HALF * share * smooth / smooth.max()
     # Quartiles: values are spread evenly within each bin.
-    below = np.cumsum(count[some]) / n
-    x = np.stack([edges[some], upper[some]], axis=1).ravel()
+    below = np.cumsum(count[filled]) / n
+    x = np.stack([edges[filled], upper[filled]], axis=1).ravel()
     y = np.stack([np.append(0.0, below[:-1]), below], axis=1).ravel()
     quartiles = np.asarray(np.interp([0.25, 0.5, 0.75], y, x))
     return ViolinHalf(at, outline, quartiles, np.interp(quartiles, at, outline))

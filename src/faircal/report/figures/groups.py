@@ -123,9 +123,9 @@ class GroupRateDots(DotPlot):
         As in ``results.csv``: ``fpr`` at ``global_fpr=0.01``, or at a given threshold (no
         condition), or ``ks``.
     variants : sequence of Variant, optional
-        Which methods; all unless told.
+        Which methods; all by default.
     only : sequence of str, optional
-        Which groups; all unless told.
+        Which groups; all by default.
 
     Bars are intervals where the results have some, else one standard deviation over folds.
 
@@ -261,10 +261,12 @@ class Differences(DifferencePlot):
     def in_report(cls, scope: FigureScope) -> Sequence[FigureRecord]:
         """Return accuracy in one panel and errors in another, since they differ in size."""
         at, compared = (scope.feature, scope.attribute), scope.store.comparisons
-        own = [each for each in compared if (each.feature, each.attribute) == at]
+        selected = [each for each in compared if (each.feature, each.attribute) == at]
         parts = {
-            "accuracy": [each for each in own if each.metric in ("auroc", "tpr")],
-            "errors and deviations": [each for each in own if each.metric not in ("auroc", "tpr")],
+            "accuracy": [each for each in selected if each.metric in ("auroc", "tpr")],
+            "errors and deviations": [
+                each for each in selected if each.metric not in ("auroc", "tpr")
+            ],
         }
         return scope.panels(
             [cls(part) for part in parts.values()],

@@ -106,10 +106,12 @@ class _Paper:
     def figures(self) -> Iterator[FigureRecord]:
         """Give all figures, also ones that show nothing."""
         curves = self.store.curves
-        there = {source.attribute for source in curves.sources}
-        told = self.store.run.get("settings", {}).get("also_by") or ()
+        attributes = {source.attribute for source in curves.sources}
+        also_by = self.store.run.get("settings", {}).get("also_by") or ()
         # The first figures are by ethnicity where that is there: the paper shows BFW by it, too.
-        shown_by = next((name for name in (*told, "ethnicity") if name in there), self.attribute)
+        shown_by = next(
+            (name for name in (*also_by, "ethnicity") if name in attributes), self.attribute
+        )
         sources = {
             feature: {
                 source.method: source
@@ -167,8 +169,10 @@ class _Paper:
         clusters = read_clusters(store.clusters, _CLUSTERED, feature, self.attribute, fold)
         figures, names = [], []
         for cluster in telling_clusters(clusters, 4):
-            own = [m for m in members if (m.fold, m.cluster) == (fold, cluster.name)]
-            figures.append(Montage([picture_of(member.image_id) for member in own], own))
+            in_cluster = [m for m in members if (m.fold, m.cluster) == (fold, cluster.name)]
+            figures.append(
+                Montage([picture_of(member.image_id) for member in in_cluster], in_cluster)
+            )
             whose = f": {rounded(cluster.share)} {cluster.majority}"
             names.append(f"Cluster {cluster.name}{whose * (cluster.majority != NO_GROUP)}")
         return panels(
@@ -223,8 +227,8 @@ class _Paper:
 
 def telling_clusters(clusters: list[DrawnCluster], n: int) -> list[DrawnCluster]:
     """Choose clusters to look at: of the larger half, the purest, of different groups first."""
-    known = sorted((c for c in clusters if c.images), key=lambda c: c.images, reverse=True)
-    larger = known[: max(n, (len(known) + 1) // 2)]
+    by_size = sorted((c for c in clusters if c.images), key=lambda c: c.images, reverse=True)
+    larger = by_size[: max(n, (len(by_size) + 1) // 2)]
     purest = sorted(larger, key=lambda cluster: (-cluster.share, -cluster.images))
     first = {c.majority: c for c in reversed(purest)}.values()
     rest = [cluster for cluster in purest if cluster not in first]

@@ -42,7 +42,7 @@ class TestedRegion(NamedTuple):
     """A region with the value that it was tested for, its interval, and that of the rest."""
 
     row: RegionRow
-    found: bool
+    differs: bool
     value: float
     low: float
     high: float
@@ -85,7 +85,7 @@ class RegionDots(Figure):
         def order(each: TestedRegion) -> tuple[bool, float]:
             """Regions found, then others, furthest off first."""
             off = each.value - each.rest
-            return not each.found, -(off if fpr else abs(off))
+            return not each.differs, -(off if fpr else abs(off))
 
         self.shown = sorted(tested, key=order)[:_MOST]
         self.size = 7.0, 1.4 + 0.3 * len(self.shown)
@@ -94,8 +94,8 @@ class RegionDots(Figure):
         gap = "Mean probability less share of genuine pairs (positive: says too much)"
         what = "False-positive rate" if fpr else gap
         self.caption = CAPTIONS["RegionDots"].format(what=what)
-        found = [in_words(each.row, self.of) for each in self.shown if each.found]
-        self.numbers = "; ".join(found) or "No region differs by more than chance"
+        different = [in_words(each.row, self.of) for each in self.shown if each.differs]
+        self.numbers = "; ".join(different) or "No region differs by more than chance"
         self.numbers += "."
         self.table = long_table(
             ("region", "found", "value", "low", "high", "rest"),
@@ -103,15 +103,15 @@ class RegionDots(Figure):
         )
 
     def _draw(self, ax: Axes) -> None:
-        for found in (True, False):
-            some = [(i, each) for i, each in enumerate(self.shown) if each.found == found]
-            if not some:
+        for differs in (True, False):
+            places = [(i, each) for i, each in enumerate(self.shown) if each.differs == differs]
+            if not places:
                 continue
-            y = [i for i, _ in some]
-            value, low, high = zip(*(each[2:5] for _, each in some), strict=True)
-            colour, name = (COLOURS[1], "found") if found else (RULE, "tested")
-            ax.hlines(y, low, high, colour, linewidth=1.2 if found else 0.8)
-            fill = colour if found else "white"
+            y = [i for i, _ in places]
+            value, low, high = zip(*(each[2:5] for _, each in places), strict=True)
+            colour, name = (COLOURS[1], "found") if differs else (RULE, "tested")
+            ax.hlines(y, low, high, colour, linewidth=1.2 if differs else 0.8)
+            fill = colour if differs else "white"
             ax.plot(value, y, "o", color=colour, markerfacecolor=fill, label=name, zorder=3)
         rest = [each.rest for each in self.shown]
         ax.plot(rest, range(len(rest)), "|", color=MARK, markersize=9, label="rest", zorder=2)

@@ -351,12 +351,12 @@ class MovingCurves(Figure):
 
     def __post_init__(self) -> None:
         place = (self.feature, *self.variant, self.attribute)
-        own = [row for row in self.rows if row[:5] == place]
+        of_variant = [row for row in self.rows if row[:5] == place]
         #: The curves by name: each strategy, of all pairs and as mean over groups.
         self.lines = {
             f"{curve.strategy}, {of}": curve
             for (metric, group), of in _OF
-            for curve in labelling_curves(own, metric, group)
+            for curve in labelling_curves(of_variant, metric, group)
         }
         self.key = self.key or "moving"
         self.title = self.title or "Calibration error by labelled pairs of the new population"

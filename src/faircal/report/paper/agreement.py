@@ -97,8 +97,10 @@ def notes(matched: Matched, run: Mapping[str, Any], left_out: Sequence[str]) -> 
     """
     settings, pairs = run.get("settings", {}), run.get("pairs")
     papers = EXPERIMENTS[matched.dataset].parameters.get(matched.attribute, {})
-    theirs = _PAIRS.get(matched.dataset)
-    other = bool(pairs and theirs and abs(pairs / theirs - 1) > _NEAR and not matched.simulated)
+    papers_pairs = _PAIRS.get(matched.dataset)
+    other = bool(
+        pairs and papers_pairs and abs(pairs / papers_pairs - 1) > _NEAR and not matched.simulated
+    )
     return sentences(
         "paper/notes.txt",
         {"method": method_title},
@@ -113,7 +115,7 @@ def notes(matched: Matched, run: Mapping[str, Any], left_out: Sequence[str]) -> 
             for method, given in (settings.get("parameters") or {}).items()
         },
         pairs=pairs,
-        other_pairs=theirs if other else None,
+        other_pairs=papers_pairs if other else None,
         left_out=left_out,
     )
 

@@ -153,12 +153,14 @@ def claims(matched: Matched) -> list[Claim]:
     The best is the one that is best as printed, to two decimals, among the paper's methods but
     Oracle; so are those that print the same. Methods that were not run take part on neither side.
     """
-    ours, everybody = ClaimSide.ours(matched), (*_RIVALS, FAIRCAL)
+    ours, contestants = ClaimSide.ours(matched), (*_RIVALS, FAIRCAL)
     run = [method for method in METHODS if matched.variant(method) is not None]
-    there = [method for method in everybody if method in run]
+    present = [method for method in contestants if method in run]
     among = ""
-    if len(there) < len(everybody):
-        among = f"; among the {len(there)} of the paper's {len(everybody)} methods that were run"
+    if len(present) < len(contestants):
+        among = (
+            f"; among the {len(present)} of the paper's {len(contestants)} methods that were run"
+        )
     papers = None if matched.simulated else ClaimSide.papers(matched.dataset, run)
     counted = []
     for contest in CONTESTS:

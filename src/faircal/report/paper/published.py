@@ -144,10 +144,10 @@ def _rows(name: str) -> Iterator[dict[str, str]]:
 
 def _place(condition: str, metric: str) -> tuple[str, str, str]:
     """Return group, condition and metric as in ``results.csv``."""
-    kind, _, told = condition.partition("=")
+    kind, _, value = condition.partition("=")
     if kind == "subgroup":
-        return (GLOBAL if told == "Global" else told), "", metric
-    rate = f"{kind}={_fraction(told.removesuffix('%')):g}" if told else ""
+        return (GLOBAL if value == "Global" else value), "", metric
+    rate = f"{kind}={_fraction(value.removesuffix('%')):g}" if value else ""
     return (ALL if "_" in metric else GLOBAL), rate, metric
 
 
@@ -291,10 +291,12 @@ def papers_method(dataset: str, method: str) -> str:
 
 def check_networks(networks: Mapping[str, str], features: Iterable[str]) -> None:
     """Raise where a mapping from our features to the paper's networks has an unknown name."""
-    known = list(features)
+    our_features = list(features)
     for name, network in networks.items():
-        if name not in known:
-            raise ParameterError(f"there is no feature {name!r}; {did_you_mean(name, known)}")
+        if name not in our_features:
+            raise ParameterError(
+                f"there is no feature {name!r}; {did_you_mean(name, our_features)}"
+            )
         if network not in FEATURES:
             hint = did_you_mean(str(network), FEATURES)
             raise ParameterError(
@@ -313,8 +315,8 @@ def group_name(group: str) -> str:
     words = group.lower().replace("_", " ").split()
     ethnicity = [_ETHNICITIES[word] for word in words if word in _ETHNICITIES]
     gender = [_GENDERS[word] for word in words if word in _GENDERS]
-    known = len(ethnicity) + len(gender) == len(words)
-    return " ".join(ethnicity + gender) if known else group
+    all_named = len(ethnicity) + len(gender) == len(words)
+    return " ".join(ethnicity + gender) if all_named else group
 
 
 def _match_features(names: list[str], dataset: str, networks: Mapping[str, str]) -> list[Match]:

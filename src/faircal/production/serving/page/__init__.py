@@ -97,7 +97,7 @@ def page_router(service: Service, access: Access | None = None) -> APIRouter:
         try:
             _check_origin(request.headers)
             async with bodies.body(request, most_bytes) as body:
-                return await pages.asked(request, await read_form(request, body), gate)
+                return await pages.respond(request, await read_form(request, body), gate)
         except Refused as refused:
             return pages.declined(refused)
 
@@ -149,7 +149,7 @@ class _Pages:
         }
         self._environment.globals |= {"version": __version__, "static": _address, "sides": SIDES}
 
-    async def asked(self, request: Request, filled: PageForm, gate: Access) -> Response:
+    async def respond(self, request: Request, filled: PageForm, gate: Access) -> Response:
         """Answer who asks by the form, where the key is good for it; count as the service does.
 
         Raises
@@ -161,9 +161,9 @@ class _Pages:
         try:
             who = gate.admit(request, scope, filled.text("key") or None).name
         except Refused as refused:
-            asked = "a key is needed; ask whoever runs the service"
+            key_needed = "a key is needed; ask whoever runs the service"
             words = {
-                "key": "this key is not known here" if filled.text("key") else asked,
+                "key": "this key is not known here" if filled.text("key") else key_needed,
                 "scope": "this key is not good for verifying; use another",
             }
             if refused.code not in words:

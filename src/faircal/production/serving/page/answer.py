@@ -28,7 +28,7 @@ _STRENGTH = (
     (10.0, "moderate"),
     (2.0, "weak"),
 )
-#: Beyond this many to one no count is told.
+#: Beyond this many to one no count is reported.
 MOST = 10_000
 
 
@@ -130,7 +130,7 @@ class Answer:
     def shown(self) -> float:
         """As much of `ratio` as the calibration pairs can show by counting.
 
-        A share under 3 / n can't be told from none (the rule of three).
+        A share under 3 / n can't be distinguished from none (the rule of three).
         """
         return self.ratio if self.against is None else min(self.ratio, max(self.against / 3, 2.0))
 

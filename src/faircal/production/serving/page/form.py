@@ -264,7 +264,7 @@ def _fields(
 
 
 def groups_needed(in_use: ModelInUse) -> str:
-    """Return the attribute whose groups must be told with a pair; empty where none."""
+    """Return the attribute whose groups must be given with a pair; empty where none."""
     if not in_use.needs_groups:
         return ""
     return str(getattr(in_use.model, "attribute_", None) or "group").replace("+", " and ")

@@ -129,7 +129,7 @@ def _about(in_use: ModelInUse) -> dict[str, Any]:
     return facts
 
 
-#: Lines of one answer in JSON; in CSV all of them come unless told.
+#: Lines of one answer in JSON; in CSV all of them come by default.
 _MOST_LINES, _ALL = 1000, 1_000_000_000
 _NAMES = [field.name for field in fields(Decision)]
 
@@ -165,7 +165,7 @@ def decisions_router(context: RouteContext) -> APIRouter:
             limit = query_integer(request, "limit", _ALL, _ALL)
             lines = trail_lines(store, after, limit, by_pair=True)
             # Before the answer begins: a store that is away must not become half a file.
-            first = await context.ask(_some, lines)
+            first = await context.ask(_first_lines, lines)
             return StreamingResponse(_csv(first, lines), media_type="text/csv; charset=utf-8")
         limit = query_integer(request, "limit", 100, _MOST_LINES)
         lines = trail_lines(store, after, limit)
@@ -189,7 +189,7 @@ def decisions_router(context: RouteContext) -> APIRouter:
     return router
 
 
-def _some(lines: Iterator[Decision]) -> list[Decision]:
+def _first_lines(lines: Iterator[Decision]) -> list[Decision]:
     return list(islice(lines, _MOST_LINES))
 
 
@@ -205,7 +205,7 @@ def _csv(first: list[Decision], rest: Iterator[Decision]) -> Iterator[str]:
         rows = (_decision_json(line) for line in first)
         csv.writer(text).writerows([_cell(row[name]) for name in _NAMES] for row in rows)
         yield text.getvalue()
-        first = _some(rest)
+        first = _first_lines(rest)
 
 
 def _cell(value: Any) -> Any:

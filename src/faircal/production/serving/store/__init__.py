@@ -171,7 +171,7 @@ class Store(ABC):
     def _recognise(self, run: Transaction, where: str, *, new: bool) -> None:
         """Leave version and key in a new database; raise where one is not of this version and key.
 
-        A key that is told wrong must stop here: with it templates would be mixed that no one key
+        A wrong key must stop here: with it templates would be mixed that no one key
         opens.
         """
         if new:
@@ -291,7 +291,7 @@ class Store(ABC):
         return {id_: self._unpack(id_, kept) for id_, kept in rows}
 
     def info(self, name: str) -> TemplateInfo | None:
-        """Return what may be told of a template, None where there is none."""
+        """Return what may be reported of a template, None where there is none."""
         row = self._one(_INFO + "WHERE id = ?", (name,))
         return None if row is None else _to_info(row)
 
@@ -318,7 +318,7 @@ class Store(ABC):
         self._sync()
 
     def _load(self) -> None:
-        """Read all vectors when opening; a damaged one is told by searches, not here."""
+        """Read all vectors when opening; a damaged one is reported by searches, not here."""
         try:
             self._sync()
         except StorageUnavailableError:

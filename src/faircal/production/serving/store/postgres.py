@@ -116,7 +116,7 @@ class PostgresStore(Store):
     """Templates and decisions in the schema ``faircal`` of a PostgreSQL database.
 
     Connections come from a pool that tests and renews them, so a server that was away is found
-    again by itself. While it is away one caller at a time waits for it; others are told at once.
+    again by itself. While it is away one caller at a time waits for it; others fail at once.
     """
 
     AMONG = "= ANY(?)"
@@ -224,7 +224,7 @@ class PostgresStore(Store):
     def _session(self, patient: bool) -> Iterator[Transaction]:
         """Give a connection that was just tested.
 
-        One caller waits for a server that is away; the others are told at once.
+        One caller waits for a server that is away; the others fail at once.
         """
         probing = self._away
         if probing and not self._probing.acquire(blocking=False):

@@ -30,7 +30,7 @@ MOST_DIMENSIONS = 16_000
 
 @dataclass(frozen=True)
 class TemplateInfo:
-    """What may be told of an enrolled template: all but its vector."""
+    """What may be reported of an enrolled template: all but its vector."""
 
     id: str
     enrolled_at: datetime
@@ -43,7 +43,7 @@ class Decision:
 
     `left` and `right` are ids of templates, None where a vector or picture came with the request;
     `key` is the name of the API key; `on` is what the threshold is on, score or probability;
-    `genuine` is the truth, where somebody told it afterwards.
+    `genuine` is the truth, where somebody reported it afterwards.
     `left_cluster` and `left_outside` say where the left image lies in the model's population, None
     where it has none; `prior` is the share of genuine pairs that `probability` holds for.
     """
