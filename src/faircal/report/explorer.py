@@ -151,6 +151,7 @@ def _thresholds(methods: list[list[Histogram]], given: float | None, rate: float
         }
         texts.append(
             {
+                # Zeros are left out, and commas at the end: most steps of most groups hold no pair.
                 kind: [",".join(str(n) if n else "" for n in row).rstrip(",") for row in rows]
                 for kind, rows in of_kinds.items()
             }

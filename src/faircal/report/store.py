@@ -349,6 +349,7 @@ class VariantResults:
             least_ratio = self.result(f"{metric}_least_ratio", ALL, condition).value
             rates[metric] = RatesByGroup(metric, of.pop(GLOBAL), of, least_ratio)
         threshold = self.result("threshold", condition=condition)
+        # Folds have thresholds of their own: their mean is no threshold that anybody used.
         one = math.isfinite(threshold.value) and math.isnan(results.spread(threshold.key))
         return RatesAtPoint(self.feature, condition, threshold.value if one else math.nan, rates)
 

@@ -84,6 +84,7 @@ def mark_best(
 ) -> None:
     """Mark in each column the best of the rows `contest`, and those that print the same."""
     for column, heading in enumerate(headings):
+        # As printed: of two that read the same, one alone in bold would look like a mistake.
         shown = {i: round(100 * grid[i][column].mean, 2) for i in contest}
         values = [value for value in shown.values() if value == value]
         if not heading.better or len(contest) < 2 or not values:

@@ -115,7 +115,7 @@ class Regions:
     notes: list[str]
 
     @property
-    def found(self) -> list[RegionRow]:
+    def more_false_matches(self) -> list[RegionRow]:
         """The regions with more false matches than the rest; of those alike the first."""
         return distinct(self.rows, "fpr")
 
@@ -131,9 +131,9 @@ class Regions:
         how = f"({self.tested} tested; level of false discoveries {100 * self.q:g} %)"
         if not any(row.found or row.gap_found for row in self.rows):
             return [f"0 {of} are worse than the rest by more than chance {how}"]
-        more = f"{len(self.found)} {of} have more false matches than the rest"
+        more = f"{len(self.more_false_matches)} {of} have more false matches than the rest"
         lines = [f"{more}, {len(self.miscalibrated)} another calibration {how}"]
-        lines += [in_words(row, "fpr") for row in self.found]
+        lines += [in_words(row, "fpr") for row in self.more_false_matches]
         lines += [in_words(row, "gap") for row in self.miscalibrated]
         return lines
 

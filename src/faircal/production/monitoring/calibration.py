@@ -58,6 +58,7 @@ def count_labels(
     bins = np.minimum(((odds + _MOST) / _WIDTH).astype(np.int64), BINS - 1)
     number = start + np.arange(len(bins))
     of = number // block - start // block
+    # Of unknown people: labels that came in a row may well be of one person.
     bucket = (number // _IN_A_ROW) % BUCKETS_OF_LABELS
     if person is not None:
         bucket = np.where(person == -1, bucket, buckets_of(person, BUCKETS_OF_LABELS))
@@ -80,6 +81,7 @@ def recalibrate(table: Int64) -> Recalibration:
     labels, genuine = table.sum(axis=2).astype(float), table[:, :, 1].astype(float)
     n, y = labels.sum(axis=0), genuine.sum(axis=0)
     doubt = n * expit(CENTERS) * expit(-CENTERS)
+    # Centred where labels are in doubt, intercept and slope are nearly uncorrelated.
     center = float(doubt @ CENTERS / max(float(doubt.sum()), 1e-300))
     design = np.stack([np.ones(BINS), CENTERS - center])
     at = np.zeros(2)
@@ -87,6 +89,7 @@ def recalibrate(table: Int64) -> Recalibration:
         p = expit(CENTERS + at @ design)
         inform = (design * (n * p * (1 - p))) @ design.T + np.diag(_PRIOR)
         step = np.linalg.solve(inform, design @ (y - n * p) - _PRIOR * at)
+        # A full step can overshoot where hardly any label is in doubt.
         at = at + np.clip(step, -1.0, 1.0)
         if np.abs(step).max() < 1e-9:
             break

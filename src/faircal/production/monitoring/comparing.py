@@ -230,6 +230,7 @@ class UseWindow:
         population = self.reference.population
         in_use, in_calibration = observed.covariance(by), expected.covariance(by)
         if self.identified_by == "images":
+            # A person has several images: taken as independent, they make variances too small.
             in_use = in_use * population.effects.get(name, 1.0)
         elif self.identified_by == "nobody" and population.counted_by != "pairs":
             in_calibration = in_calibration * (1 + _FEWER_PEOPLE)
@@ -239,6 +240,7 @@ class UseWindow:
         )
         limit = TOLERANCES["scores" if name in _WAYS else name]
         compared = exceedance(by @ (observed.share - expected.share), parts, limit)
+        # From so few buckets the variance itself is too uncertain for an alarm.
         if min(observed.freedom, expected.freedom) < FEWEST_BUCKETS - 1:
             compared = compared._replace(p_value=1.0, sufficient=False)
         return compared._replace(observed=observed.share, expected=expected.share)

@@ -110,6 +110,7 @@ class PairsInUse:
             values = [getattr(part, name) for part in parts]
             if all(value is None for value in values):
                 continue
+            # What one part lacks is unknown of its pairs only; the others keep theirs.
             columns[name] = np.concatenate(
                 [
                     np.full(len(part), UNKNOWN, np.int8) if value is None else value

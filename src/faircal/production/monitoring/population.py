@@ -138,6 +138,7 @@ def _bins_and_strata(taken: CalibrationPairs, placed: CalibrationPlaces) -> Popu
         of = stratum[sides[0], sides[1]]
         for h in range(1, int(stratum.max()) + 1):
             rows = of == h
+            # A stratum with hardly any imposter pairs has nothing to make edges of its own from.
             few = (rows & imposter).sum() < 2
             edges.append(edges[0] if few else edges_of(taken.score[rows], taken.genuine[rows]))
     return Population(

@@ -231,6 +231,7 @@ class _CheckedColumns(NamedTuple):
         array = as_arrow(self.table[name], f"{self.where}, column '{name}'")
         if not needed.all():
             text = as_text(array, f"{self.where}, column '{name}'")
+            # Empty cells pass for 0, which the parser knows; they become unknown below.
             array = pc.if_else(pa.array(needed), text, pa.scalar("0"))
         values = parse_genuine(array, self.where, name, self.span)
         return np.where(needed, values, UNKNOWN).astype(np.int8)
@@ -259,6 +260,7 @@ def cut_between_moments(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         rows = table if held is None else pa.concat_tables([held, table])
         earlier = np.asarray(pc.not_equal(rows["at"], rows["at"][-1]).fill_null(False))
         end = int(np.flatnonzero(earlier)[-1]) + 1 if earlier.any() else 0
+        # A moment longer than the largest part is cut all the same: memory is bounded.
         end = end if end or len(rows) < _MOST else len(rows)
         if end:
             yield rows.slice(0, end)

@@ -59,6 +59,7 @@ class MonitorState:
             "version": _VERSION,
             "model_sha256": self.model_sha256,
             "watch": values,
+            # The oldest are dropped: the file must not grow for as long as it is in use.
             "timeline": [stretch._asdict() for stretch in self.timeline[-_STRETCHES:]],
             "files": self.files[-_FILES:],
         }

@@ -190,6 +190,7 @@ class Watch:
 
     def verdict(self) -> Verdict:
         """Say what came of it so far; can be asked at any time."""
+        # Pairs without an order fill no windows: one look at all of them takes their place.
         if not self.in_order:
             self._windows = {}
             if self.pairs >= BLOCK:

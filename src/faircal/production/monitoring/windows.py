@@ -161,6 +161,7 @@ class WindowLadder:
             kept = min(ladder.done >> level, IN_WINDOW)
             ladder.levels.append(list(rows[at : at + kept]))
             at += kept
+        # Counts that belong to no level, or are negative, are those of a damaged file.
         if at != len(rows) or (rows < 0).any():
             raise ValueError("blocks do not fit their number")
         return ladder

@@ -175,6 +175,7 @@ def _say(
     output("score", score, "what the model ranks by")
     output("similarity", usable.where(pairs.similarity, np.nan), "cosine")
     if share is not None:
+        # As `log_likelihood_ratio` does: at 0 and 1 log-odds are infinite.
         clipped = probability.clipped(NLL_EPS, 1 - NLL_EPS)
         odds = (clipped / (1.0 - clipped)).log()
         ratio = usable.where(odds - float(logit(share)), np.nan)
@@ -287,6 +288,7 @@ def check_export(
     if model.needs.groups_to_apply:
         names: tuple[str, ...] = getattr(model, "groups_", ())
         one, other = rng.integers(-1, len(names), (2, pairs))
+        # Mostly within one group: pairs across groups all use the same map, and test no other.
         other = np.where(rng.random(pairs) < 0.7, one, other)
         groups = Groups(names, one.astype(np.int32), other.astype(np.int32))
         feed |= {"left_group": one, "right_group": other}

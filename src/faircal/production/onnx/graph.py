@@ -70,6 +70,7 @@ class Graph:
     def constant(self, numbers: Any, kind: Kind | None = None) -> GraphValue:
         """Return an array, or one number, that is part of the graph."""
         array = np.ascontiguousarray(numbers, dtype=kind).reshape(np.shape(numbers))
+        # Small ones recur in every map, and are kept once; large ones hardly ever do.
         small = array.size <= _SMALL
         key = (array.dtype.name, array.shape, array.tobytes() if small else b"")
         name = self._kept.get(key) if small else None

@@ -147,6 +147,7 @@ class TableMaps(Maps):
             graph.constant(ends - lengths, INTEGER),
             graph.constant(ends, INTEGER),
         )
+        # The steps of a binary search, unrolled: the longest table says how many suffice.
         self.steps = [1 << i for i in reversed(range(int(lengths.max()).bit_length()))]
 
     @staticmethod

@@ -79,6 +79,7 @@ class Placing:
             for name, values in self._population.place(part, clusters)._asdict().items():
                 kept[name][block] = values
 
+        # Blocks run in threads already; those of BLAS would compete with them for the cores.
         with one_blas_thread():
             each(work, len(vectors), NEAREST_BLOCK if engine is CPU else max(len(vectors), 1))
         return kept

@@ -264,6 +264,7 @@ class RateLimits:
         wait = 0.0 if tokens >= 1 else (1 - tokens) / self._rate
         self._callers[caller] = (tokens if wait else tokens - 1, now)
         if len(self._callers) > _MOST_CALLERS:
+            # The one that has been silent longest: its bucket is the likeliest to be full again.
             self._callers.popitem(last=False)
         return wait
 

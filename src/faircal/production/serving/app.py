@@ -195,6 +195,7 @@ def _refused(error: Exception, request_id: str) -> Refused:
         return error
     if isinstance(error, FairCalError):
         return answer_to(error)
+    # Places and type only: the text of an error may hold somebody's data, and logs are kept.
     frames = traceback.extract_tb(error.__traceback__)
     places = " < ".join(f"{f.filename.rsplit('/', 1)[-1]}:{f.lineno}" for f in reversed(frames))
     _log.error("unexpected %s id=%s at %s", type(error).__name__, request_id, places)

@@ -383,6 +383,7 @@ def to_arrow(batch: Verdicts) -> bytes:
 def _refuse_bombs(buffer: pa.Buffer) -> None:
     """Raise where a message is compressed, or adds to others: it could outgrow the memory."""
     reader, dictionaries = pa.ipc.MessageReader.open_stream(buffer), 0
+    # Bounded, so that a stream of endless small messages ends; one more for the schema.
     for _ in range(MOST_PARTS + MOST_DICTIONARIES + 1):
         try:
             message = reader.read_next_message()

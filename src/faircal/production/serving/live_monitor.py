@@ -103,6 +103,7 @@ class LiveMonitor:
             if singles:
                 self.watch.add(PairsInUse.join([_in_use(each) for each in singles]))
             sampled = [(batch, self._thinned(batch)) for batch in batches]
+            # One chance for the pairs of all batches: each batch counts by its size.
             keep = MOST_PAIRS / max(sum(len(rows) for _, rows in sampled), 1)
             for batch, rows in sampled:
                 counted = rows if keep >= 1 else rows[self._rng.random(len(rows)) < keep]
@@ -148,6 +149,7 @@ class LiveMonitor:
             header = {"model": self._digest, "false_alarms": self._false_alarms, "values": values}
             blob, name = pack(header, arrays), self._name(self._digest)
         try:
+            # After the lock is given back: a slow database must not hold up the counting.
             self._store.put_state(name, blob)
         except StorageError as error:
             _log.warning("what monitoring has seen can't be kept: %s", error)

@@ -329,6 +329,7 @@ def rank_candidates(
     names, rows = list(templates), np.arange(1, len(templates) + 1)
     both = in_use.embeddings(np.vstack([probe, *templates.values()]).astype(np.float32))
     judged = in_use.compare(both, np.zeros(len(rows), dtype=np.intp), rows)
+    # They were counted first: one may have been enrolled meanwhile.
     likely, p_none = posteriors(
         judged.log_likelihood_ratio, max(enrolled, len(names)), enrolled_prior
     )

@@ -167,6 +167,7 @@ def _read_by_worker(
             "machines share, or send the embeddings to them (--embeddings send)"
         )
     read = MappedParts.read(Path(folder), features, normalize, limits, table)
+    # The same path can be another disk on another machine.
     if read.shape != shape:
         raise DataError(
             f"{folder}: a worker sees another folder under this name (images and dimensions "
@@ -194,6 +195,7 @@ def _as_reached(spark: SparkSession, mapped: MappedParts, embeddings: str) -> Fo
         return mapped if embeddings == "map" else _sent(mapped)
     if spark.sparkContext.master.startswith("local"):
         return mapped
+    # As many tasks as run at once: most machines get one, though none is sure to.
     tasks = spark.sparkContext.defaultParallelism
     looker = _looker(mapped.where)
     looks = spark.range(tasks, numPartitions=tasks).mapInArrow(looker, "sees boolean")

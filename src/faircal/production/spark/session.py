@@ -72,6 +72,7 @@ def engine_record(spark: SparkSession) -> dict[str, str]:
 def _quiet() -> Iterator[None]:
     """Keep what Java says while it starts off standard error: it inherits that of the process."""
     try:
+        # A service may run without a standard error.
         kept = os.dup(2)
     except OSError:
         yield

@@ -119,6 +119,7 @@ class Figure(FigureRecord):
 
     def draw(self, ax: Axes) -> dict[str, Any]:
         """Draw into `ax` without title and legend; return what a legend would list."""
+        # Axes of the caller's own may hold lines already, which have no place in this legend.
         drawn_before = set(ax.get_legend_handles_labels()[0])
         self._draw(ax)
         handles, names = ax.get_legend_handles_labels()

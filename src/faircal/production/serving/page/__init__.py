@@ -166,6 +166,7 @@ class _Pages:
                 "key": "this key is not known here" if filled.text("key") else key_needed,
                 "scope": "this key is not good for verifying; use another",
             }
+            # Only what another key would change is shown beside the field of the key.
             if refused.code not in words:
                 raise
             wrong = FormErrors(refused.status, key=words[refused.code])

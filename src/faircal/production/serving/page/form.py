@@ -184,6 +184,7 @@ async def read_form(request: Request, body: bytearray) -> PageForm:
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         raise Refused(415, "no_form", "use the form of the page")
 
+    # The parser takes a stream; the body is in memory, where its size was bounded.
     async def at_once() -> AsyncGenerator[bytes, None]:
         yield bytes(body)
 
@@ -230,6 +231,7 @@ def compare(service: Service, in_use: ModelInUse, filled: PageForm, who: str) ->
             in_use=in_use,
         )
     except StorageError as error:
+        # Under "", as no field is at fault: the error concerns the pair as such.
         status = 507 if isinstance(error, StorageFullError) else 503
         raise FormErrors(status, **{"": str(error)}) from error
     except (DataError, ParameterError) as error:

@@ -117,6 +117,7 @@ class _WorkerThreads:
 
     async def call(self, function: Callable[[], T]) -> T:
         """Have a thread call `function`; refuse where too many calls are before it."""
+        # An unbounded queue would answer everybody too late, instead of some at once.
         if self._calls >= _MOST_CALLS:
             raise Refused(
                 503,
@@ -150,6 +151,7 @@ class Metrics:
     """Requests as they end, and what the service has counted when somebody asks."""
 
     def __init__(self, service: Service) -> None:
+        # A registry of its own: the default is of the process, which may hold several services.
         self._service, self._registry = service, CollectorRegistry()
         self._requests = Counter(
             "faircal_requests",

@@ -216,6 +216,7 @@ class PostgresStore(Store):
         """Make a new connection ours: durable commits, bounded statements, vectors as arrays."""
         if self._cipher is None:
             register_vector(connection)
+        # With it off a commit is reported before it is durable, and the trail could lose lines.
         if connection.execute("SHOW synchronous_commit").fetchone() == ("off",):
             connection.execute("SET synchronous_commit = on")
         connection.execute(f"SET statement_timeout = {int(LONG * 1000)}")

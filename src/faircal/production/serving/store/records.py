@@ -212,6 +212,7 @@ class TemplateCipher:
                 "pip install 'faircal[serve]'"
             ) from error
         self._aes = AESGCM(key)
+        # Kept, as the module can't name it: cryptography is imported only where it is needed.
         self._wrong: type[Exception] = InvalidTag
 
     def encrypt(self, plain: bytes, belongs: str) -> bytes:

@@ -140,9 +140,11 @@ class SqliteStore(Store):
             raise self._error(error) from error
 
     def _error(self, error: sqlite3.Error) -> StorageError:
+        # The low byte is the primary code; extended ones have the details above it.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         full = code == sqlite3.SQLITE_FULL
         if code == sqlite3.SQLITE_IOERR:
+            # SQLite reports some writes to a full disk as plain I/O errors.
             with suppress(OSError):
                 full = shutil.disk_usage(self.path.parent).free < _FULL
         if full:

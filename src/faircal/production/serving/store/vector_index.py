@@ -57,6 +57,7 @@ class VectorIndex:
                     self._ids.append(id_)
                     self._numbers.append(number)
                 done = part.stop
+        # The second copy: what is enrolled must be only where `remove` can erase it.
         units.fill(0)
 
     def remove(self, numbers: Sequence[int]) -> None:
