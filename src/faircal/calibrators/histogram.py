@@ -64,19 +64,19 @@ class HistogramCalibrator(Calibrator):
         check_integer("n_bins", self.n_bins, 1)
 
     def _fit(self, sample: WeightedScores) -> None:
-        upto = np.cumsum(sample.mass)
+        cumulated = np.cumsum(sample.mass)
         counts = not np.mod(sample.mass, 1.0).any()
-        most = upto[-1] if counts else sample.scores.size
+        most = cumulated[-1] if counts else sample.scores.size
         # Equal edges would make a bin of nothing: ties are met by fewer bins, not by jitter.
         for m in range(int(min(self.n_bins, most)), 0, -1):
-            cuts = _cuts(float(upto[-1]), m, counts=counts)
+            cuts = _cuts(float(cumulated[-1]), m, counts=counts)
             edges = np.array(
-                [self.score_range[0], *_edges(sample, upto, cuts), self.score_range[1]]
+                [self.score_range[0], *_edges(sample, cumulated, cuts), self.score_range[1]]
             )
             if (np.diff(edges) > 0).all():
                 break
-        bounds = np.array([0.0, *cuts, upto[-1]])
-        before = np.concatenate(([0.0], upto))
+        bounds = np.array([0.0, *cuts, cumulated[-1]])
+        before = np.concatenate(([0.0], cumulated))
         # Between the ends of a tie the count grows linearly: both sides get their part of it.
         genuine = np.interp(bounds, before, np.concatenate(([0.0], np.cumsum(sample.genuine))))
         self.edges_, self.values_ = edges, np.diff(genuine) / np.diff(bounds)
@@ -99,10 +99,10 @@ def _cuts(total: float, m: int, *, counts: bool) -> Floats:
     return np.linspace(0.0, total, m + 1)[1:-1]
 
 
-def _edges(sample: WeightedScores, upto: Floats, cuts: Floats) -> Floats:
+def _edges(sample: WeightedScores, cumulated: Floats, cuts: Floats) -> Floats:
     """Return the inner edge at each cut, given the mass up to and including each score."""
-    before = np.searchsorted(upto, cuts, side="left")
-    after = np.searchsorted(upto, cuts, side="right")
+    before = np.searchsorted(cumulated, cuts, side="left")
+    after = np.searchsorted(cumulated, cuts, side="right")
     low, high = sample.scores[before], sample.scores[after]
     part = sample.mass[after] / (sample.mass[before] + sample.mass[after])
     # Between neighbouring floats the mean can round up to the higher score, which is not below it.

@@ -130,9 +130,9 @@ def estimate_prior(
 
     Examples
     --------
-    >>> said = np.repeat([0.02, 0.98], [900, 100])
-    >>> found = estimate_prior(said, calibrated_at=0.5)
-    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+    >>> probability = np.repeat([0.02, 0.98], [900, 100])
+    >>> estimate = estimate_prior(probability, calibrated_at=0.5)
+    >>> round(estimate.value, 3), round(estimate.low, 3), round(estimate.high, 3)
     (0.083, 0.066, 0.104)
     """
     share = check_share(calibrated_at, "calibrated_at")

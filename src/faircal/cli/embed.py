@@ -153,9 +153,9 @@ def _show(made: Embedded, data: Path, as_json: bool) -> None:
         return
     if reasons:
         total = made.images + len(made.dropped)
-        said = ", ".join(f"{count:,} × {reason}" for reason, count in reasons.items())
+        counted = ", ".join(f"{count:,} × {reason}" for reason, count in reasons.items())
         with_pairs = f"; with them {made.dropped_pairs:,} pairs" if made.dropped_pairs else ""
-        note(f"{len(made.dropped):,} of {total:,} images dropped ({said}){with_pairs}:")
+        note(f"{len(made.dropped):,} of {total:,} images dropped ({counted}){with_pairs}:")
         for image in list(made.dropped)[:5]:
             note(f"  {image}: {made.dropped[image]}")
         note(f"all are listed in {data / 'dropped.csv'}; to try them again, choose a new folder")

@@ -58,8 +58,8 @@ note = partial(click.echo, err=True)
 def notes(texts: Iterable[str]) -> None:
     """Print notes on standard error, each with the word before it; a warning is one already."""
     for words in texts:
-        said = words if words.startswith("warning") else f"note: {words}"
-        click.echo(printable(said), err=True)
+        line = words if words.startswith("warning") else f"note: {words}"
+        click.echo(printable(line), err=True)
 
 
 def printable(text: str, keep: str = "") -> str:

@@ -282,9 +282,9 @@ def _home(root: Path, paths: list[str], about: Mapping[str, Any]) -> Path:
         return place
     imported = about.get("imported")
     origin = imported.get("from") if isinstance(imported, dict) else None
-    said = f"; they were imported from {origin}" if origin else ""
+    source = f"; they were imported from {origin}" if origin else ""
     raise DataError(
-        f"{root}: found no picture such as {paths[0]}{said}; give the folder they lie in"
+        f"{root}: found no picture such as {paths[0]}{source}; give the folder they lie in"
     )
 
 
@@ -303,7 +303,7 @@ def _write(
     keep = state == PictureStatus.DONE
     images = ids.filter(pa.array(~keep))
     why = [PictureStatus(code).reason for code in state[~keep].tolist()]
-    gone = dict(zip(images.to_pylist(), why, strict=True))
+    dropped = dict(zip(images.to_pylist(), why, strict=True))
 
     def without(*columns: str) -> Callable[[pa.Table], pa.Array]:
         """Return what tells which rows of a table name no image that is dropped."""
@@ -316,23 +316,23 @@ def _write(
     with staged(data) as folder:
         (folder / "embeddings").mkdir()
         _save(folder / "embeddings" / f"{name}.npy", vectors, keep)
-        if gone:
+        if dropped:
             for other in (data / "embeddings").glob("*.npy"):
                 if other.stem != name:
                     _save(folder / "embeddings" / other.name, np.load(other, mmap_mode="r"), keep)
             filter_table(find_table(data, "images"), folder, without("image_id"))
             listed = data / "dropped.csv"
-            reasons = {image: f"{reason} ({name})" for image, reason in gone.items()}
+            reasons = {image: f"{reason} ({name})" for image, reason in dropped.items()}
             write_dropped(folder, reasons, read_table(listed) if listed.exists() else None)
         if has_table(data, "pairs"):
             table = find_table(data, "pairs")
             pairs, lost = (
                 filter_table(table, folder, without("left", "right"))
-                if gone
+                if dropped
                 else (count_rows(table), 0)
             )
         write_about(folder, about)
-    return Embedded(name, int(keep.sum()), vectors.shape[1], pairs, lost, gone)
+    return Embedded(name, int(keep.sum()), vectors.shape[1], pairs, lost, dropped)
 
 
 def _save(path: Path, vectors: NDArray[Any], keep: NDArray[np.bool_]) -> None:

@@ -128,10 +128,10 @@ class VectorStore:
         if self.vectors is not None and (state == PictureStatus.DONE).any():
             return self.vectors, state
         counts = {s.reason: int((state == s).sum()) for s in PictureStatus if s.reason}
-        said = ", ".join(f"{count} × {reason}" for reason, count in counts.items() if count)
+        counted = ", ".join(f"{count} × {reason}" for reason, count in counts.items() if count)
         self.remove()
         raise DataError(
-            f"no picture gave a vector ({said}); try another --detector, or check the network"
+            f"no picture gave a vector ({counted}); try another --detector, or check the network"
         )
 
     def remove(self) -> None:

@@ -229,8 +229,8 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         >>> from faircal.data import Embeddings
         >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
         >>> model = faircal.FairCal(n_clusters=20).fit(cal)
-        >>> some = Embeddings(test.embeddings.vectors[:3])
-        >>> model.compare(some, np.array([0, 0]), np.array([1, 2])).probability.shape
+        >>> first = Embeddings(test.embeddings.vectors[:3])
+        >>> model.compare(first, np.array([0, 0]), np.array([1, 2])).probability.shape
         (2,)
         """
         if not self._fitted:

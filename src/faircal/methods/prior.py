@@ -78,12 +78,12 @@ def probability_at(threshold: float, score: Float64, probability: Float64) -> fl
     if score is probability or np.array_equal(score, probability):
         return min(max(float(threshold), 0.0), 1.0)
     order = np.lexsort((probability, score))
-    at, said = score[order], probability[order]
-    step, gain = np.diff(at), np.diff(said)
+    at, ordered = score[order], probability[order]
+    step, gain = np.diff(at), np.diff(ordered)
     falls = (gain < -_ROUNDING).any() or (gain[step == 0] > _ROUNDING).any()
     if falls or not len(at) or not at[0] <= threshold <= at[-1]:
         return float("nan")
-    return float(np.interp(threshold, at, said))
+    return float(np.interp(threshold, at, ordered))
 
 
 def estimate_share(
@@ -117,20 +117,20 @@ def estimate_share(
     drawn = np.random.default_rng(0)
     keep = MOST_PAIRS / max(len(stream), 1)
     people = _People()
-    said: list[Float64] = []
+    probabilities: list[Float64] = []
     done = 0
     with closing(stream.parts(0, {*columns, "identity"})) as parts:
         for part in parts:
             done += len(part)
             sample = part if keep >= 1 else part.subset(drawn.random(len(part)) < keep)
             if len(sample):
-                said.append(model.apply(sample).probability)
+                probabilities.append(model.apply(sample).probability)
                 people.add(sample)
             progress("estimating the share of genuine pairs", done, len(stream), "")
     progress("estimating the share of genuine pairs", 0, 0, "")
-    if not said:
+    if not probabilities:
         raise DataError("--prior estimate: there are no pairs to estimate from; give a number")
-    probability = np.concatenate(said)
+    probability = np.concatenate(probabilities)
     left, right = people.sides()
     estimate = estimate_prior(probability, calibrated_at=calibrated_at, left=left, right=right)
     notes = estimate.notes + people.notes()
@@ -169,8 +169,8 @@ class _People:
 
     def notes(self) -> list[str]:
         """Say where images stand for people."""
-        said = (
+        note = (
             "people are unknown: pairs that share an image are taken as dependent, and the "
             "interval is too narrow where others share people"
         )
-        return [said] if self._by_image else []
+        return [note] if self._by_image else []

@@ -187,9 +187,9 @@ def as_csv(table: Table) -> str:
         for heading, value in zip(table.headings, line.values, strict=True):
             ours = (value.mean, value.std, value.low, value.high)
             numbers = (*ours, value.published, value.published_std, value.difference)
-            said: list[str | float] = ["" if math.isnan(n) else n for n in numbers]
+            texts: list[str | float] = ["" if math.isnan(n) else n for n in numbers]
             where = [table.key, line.block, heading.block, heading.name, line.label]
-            rows.append([*where, value.says or said[0], *said[1:], str(table.simulated).lower()])
+            rows.append([*where, value.says or texts[0], *texts[1:], str(table.simulated).lower()])
     return csv_text(_CSV_COLUMNS, rows)
 
 

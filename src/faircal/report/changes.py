@@ -41,11 +41,11 @@ def _noticeable(compared: Sequence[Comparison]) -> list[str]:
         worst = max(rows, key=lambda each: each.detectable)
         least = min(rows, key=lambda each: each.detectable)
         ends = dict.fromkeys((least.group, worst.group))
-        said = [
+        sizes = [
             f"{_size(row.detectable, metric, '.2g')} ({group_title(row.group)})"
             for row in (least, worst)[: len(ends)]
         ]
-        lines.append(f"  {metric_title(metric, condition)}: {' to '.join(said)}")
+        lines.append(f"  {metric_title(metric, condition)}: {' to '.join(sizes)}")
     if lines:
         lines.insert(0, "A worsening would have been noticed, 8 times in 10, from this size on:")
     return lines

@@ -49,4 +49,6 @@ def sentences(template: str, filters: Mapping[str, Callable[..., Any]], **values
     )
     environment.filters |= filters
     text = environment.get_template(template).render(values)
-    return [" ".join(said.split()) for said in re.split(r"\n\s*\n", text) if said.strip()]
+    return [
+        " ".join(sentence.split()) for sentence in re.split(r"\n\s*\n", text) if sentence.strip()
+    ]

@@ -258,8 +258,10 @@ def bars(
             place = {"x": room, "y": y, "width": long, "height": "12"}
             drawn.append(element("rect", **place, **look.fill(0.55)))
             drawn.append(text(room + long + 5, y + 10, number(values[row], percent=True)))
-        said = ", ".join(f"{key} {number(values[row], True)}" for key, values in series.items())
-        words.append(f"{name}: {said}.")
+        described = ", ".join(
+            f"{key} {number(values[row], True)}" for key, values in series.items()
+        )
+        words.append(f"{name}: {described}.")
     drawn.append(legend(list(series), CHANGE_LOOKS))
     return picture(title, " ".join(words), drawn, width, 30 + step * len(names))
 
@@ -296,7 +298,7 @@ def points(
     frame = Frame((0.0, 1.0) if diagonal else _wide(x), (0.0, top), width, height)
     shown = {at: number(at, x_percent) for at in ticks(*frame.x, integers=x_integers)}
     drawn = [frame.axes(x_label, y_label, shown)]
-    said = [] if level is None else [f"Expected: {number(level, True)}."]
+    described = [] if level is None else [f"Expected: {number(level, True)}."]
     if diagonal or level is not None:
         first, last = (0.0, 1.0) if diagonal else (level or 0.0, level or 0.0)
         look = {"stroke": GREY, "stroke_width": "1.6", "stroke_dasharray": "5 3"}
@@ -308,8 +310,8 @@ def points(
             drawn.append(line(across, down, across, up, stroke=FIRST, stroke_width="2"))
             between = f" ({number(ends[i][0], True)} to {number(ends[i][1], True)})"
         drawn.append(element("circle", cx=across, cy=frame.up(value), r="4", fill=FIRST))
-        said.append(f"{number(at, x_percent)}: {number(value, True)}{between}.")
-    return picture(title, " ".join(said), drawn, width, height)
+        described.append(f"{number(at, x_percent)}: {number(value, True)}{between}.")
+    return picture(title, " ".join(described), drawn, width, height)
 
 
 def _part(value: float, ends: tuple[float, float]) -> float:

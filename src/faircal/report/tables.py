@@ -351,8 +351,8 @@ def label_noise_table(store: ResultsFolder) -> Table:
         drawn = TableValue(row.median, low=row.low, high=row.high)
         back = TableValue(math.nan, says="not known")
         if row.reliable:
-            said = row.taken_back(lambda value: TableValue(value).text)
-            back = TableValue(row.corrected, says=said if " to " in said else "")
+            interval = row.taken_back(lambda value: TableValue(value).text)
+            back = TableValue(row.corrected, says=interval if " to " in interval else "")
         name = f"{row.name} at {point_name(row.condition)}" if row.of_rate else row.name
         block = row.feature if several else ""
         lines.append(Line(name, (TableValue(row.value), drawn, back), block=block))

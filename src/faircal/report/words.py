@@ -280,7 +280,7 @@ def _changes_of(
     """Put in words what becomes of accuracy, of the gap between groups, and of calibration."""
     results, variant = one.store.results, one.variant
     small = _too_small(one if variant.yardstick else reference, condition)
-    said: list[str] = []
+    texts: list[str] = []
     for metric, group, under, text in (
         ("tpr", GLOBAL, condition.removeprefix("global_"), percent),
         ("auroc", GLOBAL, "", percent),
@@ -289,9 +289,9 @@ def _changes_of(
     ):
         now, before = (of.result(metric, group, under) for of in (one, reference))
         if math.isnan(now.value) or math.isnan(before.value) or (small and group == ALL):
-            said.append("")
+            texts.append("")
         elif text(now.value) == text(before.value):
-            said.append(f"{ranged(now, text)}, as with Baseline")
+            texts.append(f"{ranged(now, text)}, as with Baseline")
         else:
             way = "up" if now.value > before.value else "down"
             spread = float(
@@ -304,11 +304,11 @@ def _changes_of(
                 )
             )
             doubt = _doubt(now, before, spread, compared.get((variant.method, *now.what)))
-            said.append(
+            texts.append(
                 f"{ranged(now, text)}, {way} from {ranged(before, text)} with Baseline{doubt}"
             )
     title = results.label(variant).partition(", ")[0]
-    return MethodChanges(title, results.label(variant, in_sentence=True), small, *said)
+    return MethodChanges(title, results.label(variant, in_sentence=True), small, *texts)
 
 
 def _doubt(now: Result, before: Result, spread: float, compared: Comparison | None) -> str:

@@ -303,12 +303,12 @@ def write_page(store: ResultsFolder, paper: Reproduction | None, pictures: PageF
     """Write ``report.html``; return its path. In a reproduction the paper's tables stand apart."""
     subject, views = subject_of(store), []
     for attribute in store.results.attributes:
-        said = subject.summary(store, attribute)
+        answers = subject.summary(store, attribute)
         main = [subject.main, subject.differences] if paper is None else []
         further = [] if paper else subject.further(store, attribute)
         view = AttributeView(
             f"Groups by {attribute.replace('+', ' and ')}" if attribute else subject.everything,
-            [(title, getattr(said, name)) for name, title in _QUESTIONS.items()],
+            [(title, getattr(answers, name)) for name, title in _QUESTIONS.items()],
             [table for of in main for table in of(store, attribute)],
             further,
             pictures.of.get(attribute, []),

@@ -90,8 +90,8 @@ def regions_folder(
     Examples
     --------
     >>> import faircal
-    >>> found = faircal.regions_folder("faces/", "regions/", model="m.faircal")  # doctest: +SKIP
-    >>> found.regions.words  # doctest: +SKIP
+    >>> result = faircal.regions_folder("faces/", "regions/", model="m.faircal")  # doctest: +SKIP
+    >>> result.regions.words  # doctest: +SKIP
     """
     started, out, files = time.perf_counter(), Path(out), PairFiles.of(data)
     check_output(out, folder=True)

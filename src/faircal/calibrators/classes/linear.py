@@ -246,8 +246,8 @@ class DirichletCalibrator(LinearCalibrator):
     >>> q = rng.dirichlet([0.5, 0.5, 0.5], size=2000)
     >>> overconfident = q**2 / (q**2).sum(axis=1, keepdims=True)
     >>> codes = (q.cumsum(axis=1) < rng.random((2000, 1))).sum(axis=1)
-    >>> found = DirichletCalibrator().fit(overconfident, codes)
-    >>> bool(abs(found.predict(overconfident) - q).mean() < 0.02)
+    >>> calibrator = DirichletCalibrator().fit(overconfident, codes)
+    >>> bool(abs(calibrator.predict(overconfident) - q).mean() < 0.02)
     True
     """
 
@@ -298,10 +298,10 @@ class TemperatureScaling(LinearCalibrator):
 
     Examples
     --------
-    >>> found = TemperatureScaling().fit([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9]], [0, 1, 1])
-    >>> found.predict([[0.9, 0.1]]).round(3)
+    >>> calibrator = TemperatureScaling().fit([[0.9, 0.1], [0.9, 0.1], [0.1, 0.9]], [0, 1, 1])
+    >>> calibrator.predict([[0.9, 0.1]]).round(3)
     array([[0.667, 0.333]])
-    >>> round(found.temperature_, 2)
+    >>> round(calibrator.temperature_, 2)
     3.17
     """
 

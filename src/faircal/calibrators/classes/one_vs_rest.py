@@ -116,11 +116,11 @@ class _MassBins(HistogramCalibrator):
 
     def _fit(self, sample: WeightedScores) -> None:
         low, high = self.score_range
-        upto = np.cumsum(sample.mass)
-        place = np.searchsorted(upto, np.arange(1, self.n_bins) * upto[-1] / self.n_bins)
-        last = np.unique(place[place < len(upto) - 1])  # the last score of each bin but one
+        cumulated = np.cumsum(sample.mass)
+        place = np.searchsorted(cumulated, np.arange(1, self.n_bins) * cumulated[-1] / self.n_bins)
+        last = np.unique(place[place < len(cumulated) - 1])  # the last score of each bin but one
         edges = (sample.scores[last] + sample.scores[last + 1]) / 2
-        bounds = [0, *(last + 1), len(upto)]
+        bounds = [0, *(last + 1), len(cumulated)]
         genuine, mass = (
             np.diff(np.concatenate([[0.0], np.cumsum(of)])[bounds])
             for of in (sample.genuine, sample.mass)

@@ -7,9 +7,9 @@ Examples
 >>> with tempfile.TemporaryDirectory() as home:
 ...     scores = Path(home) / "scores-dev"
 ...     _ = scores.write_text("ann ann probe1 0.9\nann bob probe2 0.1\n")
-...     found = read_bob(scores)
-...     folder = found.save(Path(home) / "data")
-...     print(sorted(path.name for path in folder.iterdir()), found.counts["pairs"])
+...     imported = read_bob(scores)
+...     folder = imported.save(Path(home) / "data")
+...     print(sorted(path.name for path in folder.iterdir()), imported.counts["pairs"])
 ['dataset.json', 'images.csv', 'pairs.csv'] 2
 """
 

@@ -100,8 +100,8 @@ class Import:
             self.counts["genuine"] += pc.sum(part["genuine"].cast(pa.int64())).as_py() or 0
             yield part
         if not self.counts["pairs"]:
-            said = f" ({'; '.join(self.notes)})" if self.notes else ""
-            raise DataError(f"{self.source}: no usable pair is left{said}; check the folder")
+            reasons = f" ({'; '.join(self.notes)})" if self.notes else ""
+            raise DataError(f"{self.source}: no usable pair is left{reasons}; check the folder")
 
 
 def first_few(things: Sequence[Any]) -> str:
@@ -115,8 +115,8 @@ def range_notes(scores: Sequence[float] | NDArray[np.float64]) -> list[str]:
     if not len(scores):
         return []
     low, high = np.min(scores), np.max(scores)
-    said = f"scores lie between {low:g} and {high:g}, not within [-1, 1]: "
-    return [f"{said}use --score-range LOW,HIGH with every command"] if low < -1 or high > 1 else []
+    note = f"scores lie between {low:g} and {high:g}, not within [-1, 1]: "
+    return [f"{note}use --score-range LOW,HIGH with every command"] if low < -1 or high > 1 else []
 
 
 # ---------------------------------------------------------------- text files
@@ -186,19 +186,18 @@ def keep_images(imported: Import, keep: NDArray[np.bool_], reason: str) -> None:
     if keep.all():
         return
     ids = imported.images["image_id"].combine_chunks()
-    gone = ids.filter(pa.array(~keep))
-    imported.dropped |= dict.fromkeys(gone.to_pylist(), reason)
+    dropped = ids.filter(pa.array(~keep))
+    imported.dropped |= dict.fromkeys(dropped.to_pylist(), reason)
     imported.images = imported.images.filter(pa.array(keep))
-    said = (
-        f"{len(gone):,} of {len(keep):,} images dropped: {reason} ({first_few(gone.to_pylist())})"
-    )
+    examples = first_few(dropped.to_pylist())
+    note = f"{len(dropped):,} of {len(keep):,} images dropped: {reason} ({examples})"
     if imported.pairs is None:
-        imported.notes.append(said)
+        imported.notes.append(note)
         return
     pairs = pa.concat_tables(imported.pairs)
-    rest = pairs.filter(rows_without(pairs, ("left", "right"), gone))
+    rest = pairs.filter(rows_without(pairs, ("left", "right"), dropped))
     imported.pairs = [rest]
-    imported.notes.append(f"{said}; with them {len(pairs) - len(rest):,} of {len(pairs):,} pairs")
+    imported.notes.append(f"{note}; with them {len(pairs) - len(rest):,} of {len(pairs):,} pairs")
 
 
 def drop_absent(imported: Import, progress: Progress) -> None:

@@ -132,8 +132,8 @@ def read_rfw(
     imported.notes += notes
     times = Counter(person.partition("/")[2] for person in dict.fromkeys(people))
     if shared := sorted(person for person, count in times.items() if count > 1):
-        said = f"{len(shared)} person ids occur in two ethnicities ({first_few(shared)}); "
-        imported.notes.append(f"{said}each counts as two people")
+        shared_ids = f"{len(shared)} person ids occur in two ethnicities ({first_few(shared)}); "
+        imported.notes.append(f"{shared_ids}each counts as two people")
     imported.options = {
         "folds": "ten as shipped" if folds == N_SPLITS else "consecutive splits joined in twos"
     }

@@ -76,9 +76,9 @@ def move(
     Examples
     --------
     >>> import faircal
-    >>> here, there = faircal.simulate("small", seed=0), faircal.simulate("small", seed=1)
-    >>> target, moving = move(here, there, labels=(100, 1000))
-    >>> len(target) == len(there), moving.notes
+    >>> source, other = faircal.simulate("small", seed=0), faircal.simulate("small", seed=1)
+    >>> target, moving = move(source, other, labels=(100, 1000))
+    >>> len(target) == len(other), moving.notes
     (True, ())
     """
     if source.hash() == target.hash():

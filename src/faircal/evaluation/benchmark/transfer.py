@@ -143,8 +143,8 @@ def recalibration(probability: Float64, genuine: NDArray[np.bool_]) -> Callable[
 
     Examples
     --------
-    >>> said, genuine = np.repeat([0.5, 0.9], 1000), np.tile([True, False, False, False], 500)
-    >>> recalibration(said, genuine)(np.array([0.5, 0.9])).round(2)
+    >>> stated, genuine = np.repeat([0.5, 0.9], 1000), np.tile([True, False, False, False], 500)
+    >>> recalibration(stated, genuine)(np.array([0.5, 0.9])).round(2)
     array([0.25, 0.25])
     """
 

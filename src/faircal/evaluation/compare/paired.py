@@ -158,8 +158,8 @@ def difference(
     >>> alone = difference(a, b, correlation=0)
     >>> [round(end, 4) for end in (alone.low, alone.high)]
     [-0.008, 0.014]
-    >>> together = difference(a, b)
-    >>> [round(end, 4) for end in (together.low, together.high)]  # the same noise in both
+    >>> change = difference(a, b)
+    >>> [round(end, 4) for end in (change.low, change.high)]  # the same noise in both
     [0.003, 0.003]
     """
     if not (a.has_interval and b.has_interval):

@@ -219,25 +219,25 @@ class _HeldOutRows:
         order, starts = _by_set(self.sets[test], self.n_sets)
         for k, pulled in enumerate(maps):
             part = order[starts[k] : starts[k + 1]]
-            rows, before, said = test[part], None, likely[part]
+            rows, before, by_set = test[part], None, likely[part]
             for i, (calibrator, weight) in enumerate(pulled or (), 1):
                 if calibrator is not before:
-                    before, said = calibrator, calibrator.apply(self.probabilities[rows])
-                mixed = weight * said + (1.0 - weight) * likely[part]
+                    before, by_set = calibrator, calibrator.apply(self.probabilities[rows])
+                mixed = weight * by_set + (1.0 - weight) * likely[part]
                 losses[i, part] = log_losses(mixed, self.codes[rows])
         return losses
 
     def sharpness(self, folds: Int64, strength: Strength) -> float:
         """Return the power of probabilities that has the least log-loss on rows held out."""
         used = np.flatnonzero(folds >= 0)
-        said = np.empty((len(used), self.overall.n_classes_))
+        calibrated = np.empty((len(used), self.overall.n_classes_))
         for fold in np.unique(folds[used]):
             held = folds[used] == fold
             base, maps = self._fitted(used[~held], [strength])
             test = used[held]
             without = SetMaps(base, _first(maps), strength)
-            said[held] = without.apply(self.probabilities[test], self.sets[test])
-        power = TemperatureScaling().fit(said, self.codes[used]).coefficients_[0, 0]
+            calibrated[held] = without.apply(self.probabilities[test], self.sets[test])
+        power = TemperatureScaling().fit(calibrated, self.codes[used]).coefficients_[0, 0]
         return float(np.clip(power, *SHARPNESS))
 
     def _fitted(

@@ -134,8 +134,8 @@ def fit_pair_mixture(
     >>> rng = np.random.default_rng(0)
     >>> points = rng.standard_normal((400, 1)) + np.repeat([[-9.0], [9.0]], 200, axis=0)
     >>> left = np.arange(0, 400, 2)
-    >>> found = fit_pair_mixture(points, left, left + 1, 2, random_state=0)
-    >>> (found.coupling * 100).round()
+    >>> mixture = fit_pair_mixture(points, left, left + 1, 2, random_state=0)
+    >>> (mixture.coupling * 100).round()
     array([[50.,  0.],
            [ 0., 50.]])
     """

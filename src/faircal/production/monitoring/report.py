@@ -366,13 +366,15 @@ def _outside(finding: Finding | None, timeline: Sequence[Stretch]) -> Monitoring
 def _reliability(finding: Finding) -> MonitoringChart:
     """Draw what share of pairs with about the same probability turned out to be genuine."""
     curve = finding.details["curve"]
-    said, pairs, genuine = (np.array(curve[key]) for key in ("probability", "labels", "genuine"))
+    probability, pairs, genuine = (
+        np.array(curve[key]) for key in ("probability", "labels", "genuine")
+    )
     bins = np.flatnonzero(pairs)
     share, low, high, cells = _proportions(genuine[bins], pairs[bins])
     drawn = [k for k, b in enumerate(bins) if pairs[b] >= _LEAST]
     return MonitoringChart(
         points(
-            said[bins][drawn].tolist(),
+            probability[bins][drawn].tolist(),
             [share[k] for k in drawn],
             low=[low[k] for k in drawn],
             high=[high[k] for k in drawn],
@@ -386,7 +388,7 @@ def _reliability(finding: Finding) -> MonitoringChart:
         ),
         ("probability", "pairs", "genuine", "share", "95 % interval"),
         tuple(
-            (number(float(said[b]), True), f"{pairs[b]:,}", f"{genuine[b]:,}", *cells[k])
+            (number(float(probability[b]), True), f"{pairs[b]:,}", f"{genuine[b]:,}", *cells[k])
             for k, b in enumerate(bins)
         ),
         f"Bins with fewer than {_LEAST} pairs are in the table only."

@@ -59,12 +59,12 @@ class Watch:
     >>> model = faircal.Baseline().fit(cal)
     >>> population = survey(model, cal)
     >>> watch = Watch(model)
-    >>> said = model.apply(test)
-    >>> watch.add(PairsInUse(said.score, said.probability))
+    >>> output = model.apply(test)
+    >>> watch.add(PairsInUse(output.score, output.probability))
     >>> watch.verdict().due
     False
-    >>> another_camera = np.clip(said.score + 0.1 * ~test.genuine, -1, 1)
-    >>> watch.add(PairsInUse(another_camera, said.probability))
+    >>> another_camera = np.clip(output.score + 0.1 * ~test.genuine, -1, 1)
+    >>> watch.add(PairsInUse(another_camera, output.probability))
     >>> [finding.name for finding in watch.verdict().findings if finding.alarm]
     ['scores']
     """

@@ -184,17 +184,17 @@ class Judge:
             )
         places = self.places(embeddings)  # first: it tells the model the clusters
         scores = Scores(None, embeddings, left, right)
-        said = self.model.compare(embeddings, left, right, groups, scores)
-        probability = said.probability
+        output = self.model.compare(embeddings, left, right, groups, scores)
+        probability = output.probability
         if self.prior != self.calibrated_at:
             share = self.calibrated_at
             probability = shift_prior(probability, calibrated_at=share, prior=self.prior)
         return Judged(
             scores(),
-            said.score,
+            output.score,
             probability,
-            log_likelihood_ratio(said.probability, calibrated_at=self.calibrated_at),
-            self.point.decide(said.score, probability),
+            log_likelihood_ratio(output.probability, calibrated_at=self.calibrated_at),
+            self.point.decide(output.score, probability),
             places,
         )
 

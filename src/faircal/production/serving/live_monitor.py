@@ -277,6 +277,6 @@ class BackgroundJobs:
         days, store = self._service.settings.keep_days, self._service.store
         if days is None or store is None:
             return
-        gone = store.forget_before(datetime.now(UTC) - timedelta(days=days))
-        if gone:
-            _log.info("decisions of more than %g days ago deleted: %d", days, gone)
+        deleted = store.forget_before(datetime.now(UTC) - timedelta(days=days))
+        if deleted:
+            _log.info("decisions of more than %g days ago deleted: %d", days, deleted)

@@ -213,11 +213,11 @@ class TopLabelDiagram(ReliabilityDiagram):
             (self.without, "not enough data or a lower KS"),
         ):
             self.caption += left_out([listing(names)], why) if names else ""
-        said = (
+        distances = (
             f"{'all rows' if group == GLOBAL else group} {rounded(gap)}"
             for group, gap in self.gaps.items()
         )
-        self.numbers = f"Largest distance from the diagonal: {', '.join(said)}."
+        self.numbers = f"Largest distance from the diagonal: {', '.join(distances)}."
 
 
 @dataclass(eq=False, repr=False)

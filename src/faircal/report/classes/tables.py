@@ -250,9 +250,9 @@ def further_class_tables(store: ResultsFolder, attribute: str) -> list[Table]:
 
 def _kept(tables: Sequence[Table], store: ResultsFolder) -> list[Table]:
     """Return the tables that show something; no folds stand behind a value here."""
-    said = " Simulated data." if store.simulated else ""
+    banner = " Simulated data." if store.simulated else ""
     return [
-        replace(table, spreads=False, caption=table.caption + said)
+        replace(table, spreads=False, caption=table.caption + banner)
         for table in tables
         if table.measured
     ]

@@ -168,9 +168,9 @@ def _changes(results: ClassResults) -> Iterator[MethodChange]:
                 if change is not None:
                     moved = f"{words} {_moved(change)}" if change.verdict != VERDICTS[-1] else words
                     by_verdict[change.verdict].append(moved)
-            said = {verdict: of for verdict, of in by_verdict.items() if of}
-            if said:
-                yield MethodChange(title, variant.yardstick, label, what, said)
+            moved_by_verdict = {verdict: of for verdict, of in by_verdict.items() if of}
+            if moved_by_verdict:
+                yield MethodChange(title, variant.yardstick, label, what, moved_by_verdict)
 
 
 def _moved(change: Change) -> str:

@@ -90,9 +90,9 @@ def standard_figures(store: ResultsFolder, attribute: str) -> list[FigureRecord]
     >>> import faircal
     >>> from faircal.report.store import LabelledResults
     >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8, 0.9, 0.7], [0, 0, 0, 0, 0, 1, 1, 1]
-    >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"), threshold=0.5)
-    >>> run, rows = {"kind": "audit"}, LabelledResults(found.rows)
-    >>> store = ResultsFolder(Path(), rows, run, found.curves, [], [])
+    >>> audit = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"), threshold=0.5)
+    >>> run, rows = {"kind": "audit"}, LabelledResults(audit.rows)
+    >>> store = ResultsFolder(Path(), rows, run, audit.curves, [], [])
     >>> [figure.key for figure in standard_figures(store, store.results.attributes[0])]
     ['distributions', 'roc']
     """

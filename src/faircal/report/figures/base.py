@@ -197,8 +197,8 @@ class Panels(FigureRecord):
         self.names = self.names or [figure.title for figure in self.figures]
         panels = list(zip(self.names, self.figures, strict=True))
         same = len({figure.caption for figure in self.figures}) == 1
-        said = (f"{name}: {figure.caption}" for name, figure in panels)
-        self.caption = self.figures[0].caption if same else " ".join(said)
+        captions = (f"{name}: {figure.caption}" for name, figure in panels)
+        self.caption = self.figures[0].caption if same else " ".join(captions)
         self.numbers = " ".join(f"{name}: {figure.numbers}" for name, figure in panels)
         tables = [
             figure.table.add_column(0, "panel", pa.array([name] * figure.table.num_rows, "string"))

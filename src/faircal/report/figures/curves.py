@@ -161,8 +161,8 @@ class RocCurves(_Tradeoff):
     --------
     >>> import faircal
     >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8, 0.9, 0.7], [0, 0, 0, 0, 0, 1, 1, 1]
-    >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"))
-    >>> RocCurves(found.curves, mark=0.5).at_mark
+    >>> audit = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"))
+    >>> RocCurves(audit.curves, mark=0.5).at_mark
     {'A': 1.0, 'B': 1.0, 'global': 1.0}
     """
 
@@ -192,8 +192,8 @@ class DetCurves(_Tradeoff):
     --------
     >>> import faircal
     >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8], [0, 0, 1, 1, 0, 1]
-    >>> found = faircal.audit(score=score, genuine=genuine)
-    >>> DetCurves(found.curves).table["fnr"].to_pylist()
+    >>> audit = faircal.audit(score=score, genuine=genuine)
+    >>> DetCurves(audit.curves).table["fnr"].to_pylist()
     [0.333...]
     """
 
@@ -249,8 +249,8 @@ class FprCurves(CurvesFigure):
     --------
     >>> import faircal
     >>> score, genuine = [0.1, 0.3, 0.2, 0.4, 0.8, 0.9], [0, 0, 0, 0, 1, 1]
-    >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AABBAB"))
-    >>> figure = FprCurves(found.curves, upto=0.5, mark=0.5)
+    >>> audit = faircal.audit(score=score, genuine=genuine, groups=list("AABBAB"))
+    >>> figure = FprCurves(audit.curves, upto=0.5, mark=0.5)
     >>> figure.at_mark
     {'A': 0.5, 'B': 0.5}
     """

@@ -58,8 +58,8 @@ class ReliabilityDiagram(CurvesFigure):
     Examples
     --------
     >>> import faircal
-    >>> found = faircal.audit(probability=[0.2] * 10 + [0.9] * 10, genuine=[0] * 10 + [1] * 10)
-    >>> ReliabilityDiagram(found.curves).words
+    >>> audit = faircal.audit(probability=[0.2] * 10 + [0.9] * 10, genuine=[0] * 10 + [1] * 10)
+    >>> ReliabilityDiagram(audit.curves).words
     'Reliability by group. Largest distance from the diagonal: all pairs 20 %.'
     """
 
@@ -153,8 +153,8 @@ class Violins(CurvesFigure):
     --------
     >>> import faircal
     >>> score, genuine = [0.1, 0.3, 0.6, 0.2, 0.4, 0.8, 0.9, 0.7], [0, 0, 0, 0, 0, 1, 1, 1]
-    >>> found = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"))
-    >>> Violins(found.curves, rate=0.2).words
+    >>> audit = faircal.audit(score=score, genuine=genuine, groups=list("AAABBABB"))
+    >>> Violins(audit.curves, rate=0.2).words
     'Scores by group. Threshold at an FPR of 20 %: all pairs 0.6; of the groups: A 0.6, B 0.402.'
     """
 

@@ -72,9 +72,9 @@ class DotPlot(Figure):
         """Print a value in words."""
         return (rounded(value) if self.shares else f"{value:.3g}").replace("-", "−")
 
-    def _finish(self, said: Mapping[str, Sequence[str]]) -> None:
+    def _finish(self, printed: Mapping[str, Sequence[str]]) -> None:
         """Set the numbers in words, and the size: in a row the marks stand one below the other."""
-        listed = (f"{name}: {', '.join(values)}" for name, values in said.items() if values)
+        listed = (f"{name}: {', '.join(values)}" for name, values in printed.items() if values)
         self.numbers = f"{'; '.join(listed)}."
         height = 1.3 + max(0.32, 0.1 * len(self.methods) + 0.12) * len(self.rows)
         self.size, self.panel_size = (7.0, height), (4.6, height)
@@ -202,10 +202,10 @@ class GroupRateDots(DotPlot):
             f"{dashed * (self.mark == self.mark)} Marks below each other mean equal treatment."
             f"{left_out(missing, 'not enough data')}"
         )
-        said: dict[str, list[str]] = {name: [] for name in self.methods}
+        printed: dict[str, list[str]] = {name: [] for name in self.methods}
         for dot in self.dots:
-            said[dot.method].append(f"{dot.group} {self._printed(dot.value)}")
-        self._finish(said)
+            printed[dot.method].append(f"{dot.group} {self._printed(dot.value)}")
+        self._finish(printed)
         self.table = long_table(Dot._fields[:5], (dot[:5] for dot in self.dots))
 
 
@@ -220,12 +220,12 @@ class DifferencePlot(DotPlot):
         self.shares = shares
         self._x_label = f"difference{' (percentage points)' * shares}"
         self.key = self.key or "differences"
-        said: dict[str, list[str]] = {name: [] for name in self.rows}
+        printed: dict[str, list[str]] = {name: [] for name in self.rows}
         for dot in self.dots:
             value, low, high = (self._printed(number) for number in dot[2:5])
             words = f"{dot.method} {value} ({low} to {high}), {dot.verdict}"
-            said[dot.group].append(words)
-        self._finish(said)
+            printed[dot.group].append(words)
+        self._finish(printed)
         names = ("metric", "method", "difference", "low", "high", "verdict")
         self.table = long_table(names, ((dot.group, dot.method, *dot[2:]) for dot in self.dots))
 
@@ -348,8 +348,8 @@ class GroupHeatmap(Figure):
         self.size = side + 2.2, side + 1.2
         shown = [row for row in self.rows if not row.withheld]
         few = [f"{row.left_group} and {row.right_group}" for row in self.rows if row.withheld]
-        said = (f"{row.left_group} and {row.right_group} {rounded(row.fpr)}" for row in shown)
-        self.numbers = ", ".join(said) + (f"; not enough data: {', '.join(few)}." if few else ".")
+        rates = (f"{row.left_group} and {row.right_group} {rounded(row.fpr)}" for row in shown)
+        self.numbers = ", ".join(rates) + (f"; not enough data: {', '.join(few)}." if few else ".")
         names = ["left_group", "right_group", "fpr", "low", "high"]
         names += ["errors", "imposters", "effective_people"]
         self.table = long_table(names, ([getattr(row, name) for name in names] for row in shown))

@@ -62,8 +62,8 @@ def paper_figures(
     --------
     >>> import faircal
     >>> from faircal.report.store import LabelledResults
-    >>> found = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
-    >>> store = ResultsFolder(Path(), LabelledResults(found.rows), {}, found.curves, [], [])
+    >>> audit = faircal.audit(score=[0.9, 0.2, 0.7, 0.1], genuine=[1, 0, 1, 0], groups=list("AABB"))
+    >>> store = ResultsFolder(Path(), LabelledResults(audit.rows), {}, audit.curves, [], [])
     >>> paper_figures(store, "rfw")  # none of the paper's methods was run
     []
     """

@@ -125,12 +125,12 @@ class ClusterShift(Figure):
             group: {i: c.shift for i, c in enumerate(self.shown, 1) if c.majority == group}
             for group in [*groups, NO_GROUP]
         }
-        said = (
+        medians = (
             f"{group} {np.median(list(shifts.values())):+.3f} ({len(shifts)} clusters)"
             for group, shifts in self.by_group.items()
             if shifts
         )
-        self.numbers = f"Median shift of the clusters by their main group: {', '.join(said)}."
+        self.numbers = f"Median shift of the clusters by their main group: {', '.join(medians)}."
         self.table = long_table(
             ("cluster", "shift", "group", "share", "images"),
             ((c.name, c.shift, c.majority, c.share, int(c.images)) for c in self.shown),

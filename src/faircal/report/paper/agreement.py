@@ -142,7 +142,7 @@ def agreement_parts(
         return [AgreementPart("Claims", words, ("Claim", "True here"), tuple(texts))]
     judged = [claim for claim in claimed if claim.holds is not None]
     held = sum(bool(claim.holds) for claim in judged)
-    said = {None: "cannot be said", True: "yes", False: "no"}
+    verdicts = {None: "cannot be said", True: "yes", False: "no"}
     parts = [
         AgreementPart(
             "Claims",
@@ -151,7 +151,7 @@ def agreement_parts(
             "two decimals; a tie counts. Methods that were not run take part on neither side.",
             ("Claim", "True here", "In the paper", "As often as there"),
             tuple(
-                (*text, _share(claim.published_won, claim.published_of), said[claim.holds])
+                (*text, _share(claim.published_won, claim.published_of), verdicts[claim.holds])
                 for text, claim in zip(texts, claimed, strict=True)
             ),
         )

@@ -241,7 +241,7 @@ class Store(ABC):
                     f"found {checked.size}"
                 )
             # In one transaction: whatever happens, somebody who was enrolled stays so.
-            gone = replace and self._remove(run, name)
+            removed = replace and self._remove(run, name)
             added = run(
                 "INSERT INTO faircal.templates (id, embedding, dimension, enrolled_at) "
                 "VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING",
@@ -251,16 +251,16 @@ class Store(ABC):
                 raise ConflictError(
                     f"there is a template {name!r} already; replace it, or choose another id"
                 )
-        if gone:
+        if removed:
             self._forget()
 
     def delete(self, name: str) -> bool:
         """Delete a template and its bytes; False where there was none."""
         with self._writing() as run:
-            gone = self._remove(run, name)
-        if gone:
+            removed = self._remove(run, name)
+        if removed:
             self._forget()
-        return gone
+        return removed
 
     @staticmethod
     def _remove(run: Transaction, name: str) -> bool:
@@ -401,7 +401,7 @@ class Store(ABC):
         a batch and their labels are kept. Many are deleted in parts, so that others can write in
         between.
         """
-        part, gone = (microseconds(moment), _PART), 0
+        part, total = (microseconds(moment), _PART), 0
         while True:
             with self._writing(patient=True) as run:
                 for end in ("", "/genuine"):
@@ -409,9 +409,9 @@ class Store(ABC):
                     run(f"DELETE FROM faircal.states WHERE name IN ({names})", part)  # noqa: S608
                 rows = f"DELETE FROM faircal.decisions WHERE seq IN (SELECT seq {_OLD})"  # noqa: S608
                 deleted: int = run(rows, part).rowcount
-            gone += deleted
+            total += deleted
             if deleted < part[1]:
-                return gone
+                return total
             sleep(_PAUSE)
 
     def put_state(self, name: str, value: bytes) -> None:
