@@ -39,6 +39,14 @@ def test_takes_arrays_as_well(metric, pairs):
     assert metric.function(*pairs) == metric.function(Ranking.of(*pairs))
 
 
+def test_counted_scores_are_enough(metric, pairs):
+    probability, genuine = pairs
+    scores, place = np.unique(probability, return_inverse=True)
+    counts = (np.bincount(place[of], minlength=len(scores)) for of in (genuine, ~genuine))
+    counted = metric.function(Ranking.counted(scores, *counts))
+    assert counted == pytest.approx(metric.function(Ranking.of(*pairs)), rel=1e-12)
+
+
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.parametrize("n", [1, 5])
 def test_one_class_is_defined_or_nan(metric, label, n):

@@ -9,6 +9,7 @@ import pytest
 import faircal
 from faircal import DataError
 from faircal.evaluation.curves import CURVES, as_table
+from faircal.metrics import METRICS
 from faircal.metrics.results import write_parquet, write_results, write_run
 from faircal.report.machine import audit_record, write_audit_json
 from faircal.report.store import ResultsFolder
@@ -25,7 +26,8 @@ POINT = [
 ]
 GROUP = [
     *("group", "people", "effective_people", "genuine", "imposter", "caution"),
-    *("fpr", "fnr", "ks"),
+    *("fpr", "fnr"),
+    *(name for name, metric in METRICS.items() if metric.headline),
 ]
 RATE = ["value", "low", "high", "errors", "trials", "enough", "reason"]
 

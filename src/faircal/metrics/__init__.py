@@ -9,7 +9,16 @@ from faircal.data.class_probabilities import (
     as_codes,
     as_probabilities_matrix,
 )
-from faircal.metrics.calibration import Reliability, brier, ece, ks, mass_cuts, nll, reliability
+from faircal.metrics.calibration import (
+    Reliability,
+    brier,
+    ece,
+    ks,
+    mass_cuts,
+    mean_of,
+    nll,
+    reliability,
+)
 from faircal.metrics.catalogue import METRICS, Metric
 from faircal.metrics.classes import (
     CLASS_METRICS,
@@ -125,6 +134,7 @@ __all__ = [
     "max_geomean",
     "max_min",
     "mean",
+    "mean_of",
     "min_cllr",
     "multiclass_brier",
     "multiclass_nll",

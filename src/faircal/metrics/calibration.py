@@ -6,6 +6,7 @@ both. Metrics are floats; of an empty ranking they are NaN.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -13,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from faircal._base.errors import ParameterError
-from faircal.metrics.ranking import BoolArray, FloatArray, IntArray, Ranking, as_probabilities
+from faircal.metrics.ranking import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Ranking,
+    as_probabilities,
+    as_ranking,
+)
 
 #: Probabilities are kept this far from 0 and 1 before a logarithm is taken.
 NLL_EPS = float(np.finfo(np.float64).eps)
@@ -224,6 +232,37 @@ def nll(
     hit, miss = np.diff(ranking.tp, prepend=0), np.diff(ranking.fp, prepend=0)
     logs = -(np.log(c) * hit + np.log1p(-c) * miss)
     return float(logs.sum() / (len(ranking) or np.nan))
+
+
+def mean_of(
+    losses: Callable[[FloatArray, BoolArray], FloatArray],
+) -> Callable[..., float]:
+    """Return the metric that is the mean over pairs of `losses`, of a ranking or of two arrays.
+
+    It needs no single pairs, so it is also that of pairs of which only scores are counted.
+
+    Parameters
+    ----------
+    losses : callable
+        From scores or probabilities and labels, each of shape (n,), to what each pair adds.
+
+    Examples
+    --------
+    >>> distance = mean_of(lambda probability, genuine: abs(probability - genuine))
+    >>> round(distance([0.2, 0.9], [0, 1]), 3)
+    0.15
+    """
+
+    def mean(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None = None) -> float:
+        ranking = as_ranking(scores, genuine)
+        total = 0.0
+        for label, reached in ((True, ranking.tp), (False, ranking.fp)):
+            count = np.diff(reached, prepend=0)
+            at = ranking.thresholds[count > 0]  # a loss may be infinite where there is no pair
+            total += float((count[count > 0] * losses(at, np.full(len(at), label))).sum())
+        return total / (len(ranking) or np.nan)
+
+    return mean
 
 
 def brier_losses(probability: FloatArray, genuine: BoolArray) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Literal
 from faircal._base.registry import Registry
 from faircal.metrics.calibration import brier, brier_losses, ece, ks, nll, nll_losses
 from faircal.metrics.error_rates import auroc
-from faircal.metrics.ranking import BoolArray, FloatArray, Ranking
+from faircal.metrics.ranking import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class Metric:
         groups is called ``NAME_mean``, ``NAME_aad``, ….
     function : callable
         From a `Ranking`, or from scores and labels (`as_ranking` takes both), to a float; NaN where
-        the metric is undefined.
+        the metric is undefined. `mean_of` makes one of `losses`. Single pairs are not there where
+        scores are counted; ``thresholds``, ``tp`` and ``fp`` always are.
     of : {"score", "probability"}
         What it measures: the ranking of a method's decision scores or of its probabilities.
     better : {"higher", "lower"}
@@ -41,12 +42,12 @@ class Metric:
 
     Examples
     --------
-    >>> METRICS["auroc"].function(Ranking.of([0.1, 0.7], [0, 1]))
+    >>> METRICS["auroc"].function([0.1, 0.7], [0, 1])
     1.0
     """
 
     name: str
-    function: Callable[[Ranking], float]
+    function: Callable[..., float]
     of: Literal["score", "probability"]
     better: Literal["higher", "lower"]
     title: str

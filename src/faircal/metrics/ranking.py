@@ -148,7 +148,8 @@ class Ranking:
         """The single pairs, sorted."""
         if self._pairs is None:
             raise ParameterError(
-                "expected a ranking of single pairs; found one made of counts; use Ranking.of"
+                "expected a ranking of single pairs; found one made of counts, as of very many "
+                "pairs; use Ranking.of, or thresholds, tp and fp alone"
             )
         return self._pairs
 
