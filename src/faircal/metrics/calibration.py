@@ -195,15 +195,8 @@ def brier(
     """
     if of not in ("label", "correctness"):
         raise ParameterError(f"expected of to be label or correctness; found {of!r}")
-    ranking = as_probabilities(probability, genuine)
-    c = ranking.thresholds
-    hit, miss = np.diff(ranking.tp, prepend=0), np.diff(ranking.fp, prepend=0)
-    if of == "correctness":
-        # ŷ = [c ≥ ½] is right on genuine pairs above and on imposters below.
-        low = c < 0.5
-        hit, miss = np.where(low, miss, hit), np.where(low, hit, miss)
-    squares = hit * (1 - c) ** 2 + miss * c**2
-    return float(squares.sum() / (len(ranking) or np.nan))
+    losses = brier_losses if of == "label" else _correctness_losses
+    return float(mean_of(losses)(as_probabilities(probability, genuine)))
 
 
 def nll(
@@ -230,6 +223,7 @@ def nll(
     ranking = as_probabilities(probability, genuine)
     c: FloatArray = np.clip(ranking.thresholds, eps, 1 - eps)
     hit, miss = np.diff(ranking.tp, prepend=0), np.diff(ranking.fp, prepend=0)
+    # No `mean_of`: near 1, log(1 − c) has lost the digits that log1p keeps.
     logs = -(np.log(c) * hit + np.log1p(-c) * miss)
     return float(logs.sum() / (len(ranking) or np.nan))
 
@@ -255,12 +249,12 @@ def mean_of(
 
     def mean(scores: npt.ArrayLike | Ranking, genuine: npt.ArrayLike | None = None) -> float:
         ranking = as_ranking(scores, genuine)
-        total = 0.0
+        total = np.zeros(len(ranking.thresholds))
         for label, reached in ((True, ranking.tp), (False, ranking.fp)):
             count = np.diff(reached, prepend=0)
-            at = ranking.thresholds[count > 0]  # a loss may be infinite where there is no pair
-            total += float((count[count > 0] * losses(at, np.full(len(at), label))).sum())
-        return total / (len(ranking) or np.nan)
+            at = np.flatnonzero(count)  # a loss may be infinite where there is no pair
+            total[at] += count[at] * losses(ranking.thresholds[at], np.full(len(at), label))
+        return float(total.sum() / (len(ranking) or np.nan))
 
     return mean
 
@@ -268,6 +262,11 @@ def mean_of(
 def brier_losses(probability: FloatArray, genuine: BoolArray) -> FloatArray:
     """Return what each pair adds to the Brier score: (c − y)²."""
     return np.asarray((probability - genuine) ** 2)
+
+
+def _correctness_losses(probability: FloatArray, genuine: BoolArray) -> FloatArray:
+    """Return (1[ŷ = y] − c)² with ŷ = [c ≥ ½], which is right on genuine pairs from there on."""
+    return np.asarray((((probability >= 0.5) == genuine) - probability) ** 2)
 
 
 def nll_losses(probability: FloatArray, genuine: BoolArray) -> FloatArray:
