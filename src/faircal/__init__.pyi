@@ -27,10 +27,12 @@ from faircal.calibrators.classes import TemperatureScaling as TemperatureScaling
 from faircal.calibrators.classes import VectorScaling as VectorScaling
 from faircal.calibrators.prior import estimate_prior as estimate_prior
 from faircal.calibrators.prior import shift_prior as shift_prior
+from faircal.data import Cohort as Cohort
 from faircal.data import Dataset as Dataset
 from faircal.data import PairFiles as PairFiles
 from faircal.data import PairStream as PairStream
 from faircal.data import load as load
+from faircal.data import load_cohort as load_cohort
 from faircal.data import open_stream as open_stream
 from faircal.data import save_dataset as save_dataset
 from faircal.data.checking import check_data as check_data

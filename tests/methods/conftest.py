@@ -33,6 +33,13 @@ QUICK = {
     "identity_rate": 1e-2,
 }
 
+_OTHERS = faircal.simulate("small", seed=9, people=80, images=240, pairs=500, dimension=32)
+#: Ten people a group in eight groups, drawn from the same population as the data.
+COHORT = faircal.Cohort(
+    embeddings=_OTHERS.embeddings.vectors,
+    identity=[f"other {code}" for code in _OTHERS.images.identity.codes],
+    groups=_OTHERS.image_groups(),
+)
 #: In place of None, which is a value.
 UNCHANGED = object()
 
@@ -47,7 +54,8 @@ def one_thread():
 @pytest.fixture(scope="session")
 def data():
     """Four ethnicities × two genders, with cross-group pairs: 1600 pairs of 480 images."""
-    return faircal.simulate("small", seed=0, people=80, images=480, pairs=1600, dimension=32)
+    made = faircal.simulate("small", seed=0, people=80, images=480, pairs=1600, dimension=32)
+    return made.with_cohort(COHORT)
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +89,12 @@ def changed():
                 for name, feature in features.items()
             }
         return Dataset.assemble(
-            data.name, images, pairs or data.pairs, features, score_range or data.score_range
+            data.name,
+            images,
+            pairs or data.pairs,
+            features,
+            score_range or data.score_range,
+            cohort=data.cohort,
         )
 
     return change

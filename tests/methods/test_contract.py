@@ -313,6 +313,21 @@ class TestWhatIsSeen:
         assert (shown["fit"][0].identity is not None) == METHODS[name].needs.identities
         assert shown["apply"][0].identity is None
 
+    def test_a_cohort_only_where_declared_and_only_to_fit(self, name, make, parts, seen):
+        shown = seen(METHODS[name])
+        make(name).fit(parts[0]).apply(parts[1])
+        assert (shown["fit"][0].cohort is not None) == (METHODS[name].needs.cohort is not None)
+        assert shown["apply"][0].cohort is None
+
+    def test_no_cohort(self, name, make, fitted, parts):
+        calibration, test = (part.with_cohort(None) for part in parts)
+        if METHODS[name].needs.cohort == "required":
+            with pytest.raises(DataError, match="it needs a cohort: --cohort DIR"):
+                make(name).fit(calibration)
+        else:
+            make(name).fit(calibration)
+        np.testing.assert_array_equal(outputs(fitted, test), outputs(fitted, parts[1]))
+
     def test_identities_change_nothing_unless_declared(self, name, make, fitted, parts, changed):
         calibration, test = parts
         column = calibration.images.identity

@@ -14,6 +14,7 @@ from faircal.compute import Engine
 from faircal.data import load, open_stream
 from faircal.data.dataset_folder import save_dataset
 from faircal.methods import METHODS, Needs, make_method, streaming
+from tests.methods.conftest import COHORT
 
 STREAMS = [name for name, method in METHODS.items() if method.streams]
 
@@ -25,7 +26,7 @@ def folder(data, tmp_path_factory):
 
 @pytest.fixture
 def stream(folder):
-    return open_stream(folder, batch=300)
+    return open_stream(folder, batch=300, cohort=COHORT)
 
 
 def new(name, **more):
@@ -60,7 +61,7 @@ def test_all_that_train_nothing():
 @pytest.mark.parametrize("name", STREAMS)
 class TestAsInMemory:
     def test_probabilities(self, name, folder, stream):
-        data = load(folder)
+        data = load(folder, cohort=COHORT)
         exact, streamed = new(name).fit(data), new(name).fit(stream)
         for output in ("predict_proba", "decision_scores"):
             found, expected = getattr(streamed, output)(data), getattr(exact, output)(data)
@@ -69,13 +70,14 @@ class TestAsInMemory:
 
     def test_the_size_of_parts_changes_nothing(self, name, folder, stream, tmp_path):
         new(name).fit(stream).save(tmp_path / "a")
-        new(name).fit(open_stream(folder, batch=77)).save(tmp_path / "b")
+        new(name).fit(open_stream(folder, batch=77, cohort=COHORT)).save(tmp_path / "b")
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
     def test_a_fold_left_out(self, name, folder):
-        data = load(folder)
+        data = load(folder, cohort=COHORT)
         calibration, test = data.split(5)
-        found = new(name).fit(open_stream(folder, batch=300, leave_out=5)).predict_proba(test)
+        stream = open_stream(folder, batch=300, leave_out=5, cohort=COHORT)
+        found = new(name).fit(stream).predict_proba(test)
         expected = new(name).fit(calibration).predict_proba(test)
         np.testing.assert_allclose(found, expected, rtol=0, atol=tolerance(name))
 
@@ -233,6 +235,30 @@ def test_groups_are_seen_by_those_who_need_them_to_fit_only(data, stream):
 
     seen = Counting().fit(stream).seen_
     assert sum(map(len, seen)) == len(stream)
+
+
+def test_a_cohort_is_seen_by_those_who_declare_it(data, stream):
+    class Comparing(METHODS["baseline"]):
+        name = "comparing"
+        needs = Needs(embeddings=True, cohort="required")
+
+        def _fit(self, inputs):
+            self.seen_ = [inputs.cohort]
+
+            def look(part):
+                self.seen_.append(part.cohort)
+                return part.score
+
+            inputs.samples(scores=look)
+            super()._fit(inputs)
+
+    expected = data.cohort.seen("embedding")
+    seen = Comparing().fit(stream).seen_
+    assert len(seen) > 2
+    for found in seen:
+        np.testing.assert_array_equal(found.vectors, expected.vectors)
+    with pytest.raises(DataError, match="it needs a cohort: --cohort DIR"):
+        Comparing().fit(stream.with_cohort(None))
 
 
 def test_a_model_keeps_no_vectors_alive(folder):

@@ -25,6 +25,7 @@ from faircal.cli.printing import print_json, print_table
             "no attribute to fit": "Whether it is fitted without knowing groups.",
             "no attribute to apply": "Whether it is used without knowing groups.",
             "no training": "Whether it trains no network.",
+            "cohort": "Whether it compares with a cohort (--cohort): required or optional.",
             "extra": "What to install for it: pip install 'faircal[EXTRA]'. Empty: nothing.",
         },
     },

@@ -15,14 +15,23 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, build_images, build_pairs
+from faircal.data.cohort import Cohort
 from faircal.data.columns import UNKNOWN, Column, Index
 from faircal.data.folds import draw_folds
 from faircal.data.tables import as_table
-from faircal.data.types import Embeddings, Feature, Groups, Images, Pairs, Scores, cross
+from faircal.data.types import (
+    DEFAULT_FEATURE,
+    Embeddings,
+    Feature,
+    Groups,
+    Images,
+    Pairs,
+    Scores,
+    cross,
+)
 
 T = TypeVar("T")
 
-DEFAULT_FEATURE = "embedding"
 COSINE_RANGE = (-1.0, 1.0)
 
 
@@ -59,6 +68,8 @@ class Dataset:
         The range of ready-made scores; cosines lie in (−1, 1).
     seed : int
         For drawing folds where `pairs` has none.
+    cohort : Cohort, optional
+        People of known groups, for methods that compare with them; parts of the data keep it.
 
     Attributes
     ----------
@@ -105,6 +116,7 @@ class Dataset:
     similarity: Mapping[str, Scores]
     has_images: bool
     default_attribute: str | None
+    cohort: Cohort | None
     #: Pairs in a part, of streams too, by default.
     BATCH: ClassVar[int] = 1 << 20
 
@@ -118,6 +130,7 @@ class Dataset:
         normalize: bool = True,
         score_range: tuple[float, float] = COSINE_RANGE,
         seed: int = 0,
+        cohort: Cohort | None = None,
     ) -> None:
         arrays = embeddings if isinstance(embeddings, Mapping) else {DEFAULT_FEATURE: embeddings}
         matrices = {
@@ -133,6 +146,8 @@ class Dataset:
         features = join_scores(matrices, scores, "pairs")
         vars(self).update(vars(Dataset.assemble(name, images, built, features, limits, seed=seed)))
         check_vectors(self)
+        if cohort is not None:
+            vars(self).update(vars(self.with_cohort(cohort)))
 
     @classmethod
     def assemble(
@@ -145,6 +160,7 @@ class Dataset:
         provenance: Mapping[str, Any] | None = None,
         where: str = "",
         seed: int | None = 0,
+        cohort: Cohort | None = None,
     ) -> Dataset:
         """Build a dataset from validated parts.
 
@@ -179,6 +195,7 @@ class Dataset:
             },
             has_images=not images.by_side,
             default_attribute="+".join(images.crossed) or None,
+            cohort=cohort,
         )
         return made
 
@@ -301,6 +318,15 @@ class Dataset:
 
     # --------------------------------------------------------------- derived
 
+    def with_cohort(self, cohort: Cohort | None) -> Dataset:
+        """Return the dataset with a cohort of its networks, or with none."""
+        if cohort is not None:
+            named = {name: feature.embeddings for name, feature in self.features.items()}
+            cohort = cohort.like(named, self.where)
+        made = copy.copy(self)
+        vars(made).update(cohort=cohort, memo=Memo({}))
+        return made
+
     def select(self, feature: str) -> Dataset:
         """Return the dataset with another feature in use."""
         if feature == self.feature:
@@ -346,8 +372,10 @@ class Dataset:
         return self.subset(calibration), self.subset(test)
 
     def fingerprint(self) -> str:
-        """SHA-256 over labels, folds, pairs, attributes, and the features' values and use."""
+        """SHA-256 over labels, folds, pairs, attributes, features' values and use, and cohort."""
         sha = hashlib.sha256()
+        if self.cohort is not None:
+            sha.update(self.cohort.fingerprint().encode())
         sha.update(str(self.score_range).encode())
         for array in (self.pairs.left, self.pairs.right, self.pairs.genuine, self.pairs.fold):
             if array is not None:

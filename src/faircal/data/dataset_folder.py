@@ -16,15 +16,16 @@ from faircal._base.errors import DataError
 from faircal._base.files import atomic_path, existing, output_folder, write_text
 from faircal._base.registry import did_you_mean
 from faircal.data.build import ScoreColumns, build_images, build_pairs, build_scored
+from faircal.data.cohort import Cohort
 from faircal.data.columns import Index
 from faircal.data.dataset import (
     COSINE_RANGE,
-    DEFAULT_FEATURE,
     Dataset,
     check_counts,
     check_range,
     check_vectors,
     join_scores,
+    why_no_groups,
 )
 from faircal.data.tables import (
     choose,
@@ -36,7 +37,7 @@ from faircal.data.tables import (
     require_columns,
     write_csv,
 )
-from faircal.data.types import Embeddings, Fault, Images
+from faircal.data.types import DEFAULT_FEATURE, Embeddings, Fault, Images, cross
 
 _SIDES = ("left", "right")
 
@@ -50,6 +51,7 @@ def load(
     score_range: tuple[float, float] | None = COSINE_RANGE,
     seed: int = 0,
     on_fault: Callable[[Fault], None] | None = None,
+    cohort: Cohort | str | Path | None = None,
 ) -> Dataset:
     r"""Read a dataset folder or a score table.
 
@@ -72,6 +74,8 @@ def load(
     on_fault : callable, optional
         Called with each fatal `Fault`, whose pairs are then left out (``faircal check`` collects
         faults this way). Without it the first one is raised as `DataError`.
+    cohort : Cohort or path, optional
+        People of known groups, run through the same networks, for methods that compare with them.
 
     Examples
     --------
@@ -89,7 +93,8 @@ def load(
         table, where = read_table(source), str(source)
         layout = ScoreColumns.of(table.schema, features, where)
         images, pairs, joined = build_scored(table, layout, where, limits)
-        return Dataset.assemble(source.stem, images, pairs, joined, limits, {}, where, seed)
+        data = Dataset.assemble(source.stem, images, pairs, joined, limits, {}, where, seed)
+        return data if cohort is None else data.with_cohort(as_cohort(cohort))
     folder = read_images(source, features, normalize, device)
     images, about, pairs_file = folder.images, folder.about, find_table(source, "pairs")
     index, table, where = Index(images.ids), read_table(pairs_file), str(pairs_file)
@@ -101,7 +106,56 @@ def load(
     data = Dataset.assemble(name, images, pairs, joined, limits, about, str(source), seed)
     if on_fault is None:
         check_vectors(data)
-    return data
+    return data if cohort is None else data.with_cohort(as_cohort(cohort))
+
+
+def load_cohort(
+    path: str | Path, attribute: str | None = None, *, features: Sequence[str] | None = None
+) -> Cohort:
+    """Read a cohort: a dataset folder with people and attributes, whose pairs are not looked at.
+
+    Parameters
+    ----------
+    path : path
+    attribute : str, optional
+        What makes its groups; ``a+b`` crosses two. That of ``dataset.json``, or all crossed, by
+        default.
+    features : sequence of str, optional
+        Which networks to read; all by default.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import faircal
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = save_dataset(faircal.simulate("small", seed=9, people=80), folder)
+    ...     load_cohort(folder, attribute="ethnicity")
+    <Cohort 'small (simulated)': 800 images of 80 people in 4 groups>
+    """
+    source = existing(path)
+    if not source.is_dir():
+        raise DataError(f"{source}: expected a dataset folder with a cohort, found a file")
+    folder, where = read_images(source, features), str(source)
+    images = folder.images
+    if images.identity is None:
+        raise DataError(f"{where}: a cohort needs a column 'identity' in its images; add it")
+    attribute = attribute or "+".join(images.crossed)
+    if not attribute:
+        raise DataError(f"{where}: a cohort needs groups, and {why_no_groups(images.attributes)}")
+    return Cohort(
+        embeddings=folder.embeddings,
+        identity=images.identity,
+        groups=cross(images.attributes, attribute, where),
+        name=str(folder.about.get("name", source.resolve().name)),
+        attribute=attribute,
+        provenance=folder.about,
+        where=where,
+    )
+
+
+def as_cohort(cohort: Cohort | str | Path, attribute: str | None = None) -> Cohort:
+    """Return the cohort, or the one in a folder."""
+    return cohort if isinstance(cohort, Cohort) else load_cohort(cohort, attribute)
 
 
 # ------------------------------------------------------------------ folders

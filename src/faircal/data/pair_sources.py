@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from faircal.data.build import ScoreColumns, build_pairs, build_scored
+from faircal.data.cohort import Cohort
 from faircal.data.columns import Index, Span
 from faircal.data.dataset import Dataset, check_vectors
 from faircal.data.dataset_folder import read_images
@@ -34,7 +35,7 @@ class FolderParts:
     ----------
     images : Images
     embeddings : mapping from feature to Embeddings
-    name, where, provenance
+    name, where, provenance, cohort
         As a `Dataset` has them.
     table : str
         Where the pairs are, for messages.
@@ -49,6 +50,7 @@ class FolderParts:
     table: str
     limits: Range | None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    cohort: Cohort | None = None
 
     @classmethod
     def read(
@@ -106,6 +108,7 @@ class FolderParts:
             self.provenance,
             self.where,
             seed=None,
+            cohort=self.cohort,
         )
         if self._has_unusable:
             check_vectors(data)
@@ -145,6 +148,7 @@ class TableParts:
     n_rows: int
     crossed: tuple[str, ...] | None = None
     images: None = None
+    cohort: Cohort | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError
 from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS
+from faircal.data.cohort import Cohort
 from faircal.data.columns import Column
 from faircal.data.dataset import Dataset, Memo, no_such_feature, no_such_fold, why_no_groups
 from faircal.data.pair_sources import FolderParts, TableParts
@@ -160,6 +161,11 @@ class StoredPairs(ABC):
         """The names of the attributes."""
         return self.source.attributes
 
+    @property
+    def cohort(self) -> Cohort | None:
+        """People of known groups to compare with; all parts have it."""
+        return self.source.cohort
+
     # ---------------------------------------------------------------- groups
 
     @property
@@ -231,6 +237,12 @@ class StoredPairs(ABC):
         if feature not in self.features:
             raise no_such_feature(feature, self.features, self.where)
         return self._with_feature(feature)
+
+    def with_cohort(self, cohort: Cohort | None) -> Self:
+        """Return the pairs with a cohort of their networks, or with none."""
+        if cohort is not None:
+            cohort = cohort.like(self.features, self.where)
+        return self._with_source(replace(self.source, cohort=cohort))
 
     def only(self, fold: Any) -> Self:
         """Return the pairs of `fold`, named as it is printed."""
@@ -306,6 +318,10 @@ class StoredPairs(ABC):
         kept : KeptTally, optional
             Lets a stream go on after an interruption; a cluster has no use for it.
         """
+
+    @abstractmethod
+    def _with_source(self, source: FolderParts | TableParts) -> Self:
+        """Return the pairs with parts made by `source`."""
 
     @abstractmethod
     def _all_folds(self, source: FolderParts | TableParts) -> Self:

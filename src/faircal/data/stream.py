@@ -19,8 +19,10 @@ from faircal._base.checkpoints import uninterrupted
 from faircal._base.errors import ParameterError
 from faircal._base.files import existing, stamp
 from faircal.data.build import ScoreColumns
+from faircal.data.cohort import Cohort
 from faircal.data.columns import Span, parse_fold, parse_scores
 from faircal.data.dataset import COSINE_RANGE, Dataset, Memo, check_range, join_scores
+from faircal.data.dataset_folder import as_cohort
 from faircal.data.long_tables import TableFile, open_table
 from faircal.data.pair_sources import FolderParts, TableParts
 from faircal.data.parts import KeptTally, PartProgress, StoredPairs, T
@@ -159,6 +161,8 @@ class PairStream(StoredPairs):
         for table in self.files:
             for path in table_files(table):
                 sha.update(stamp(path))
+        if self.cohort is not None:
+            sha.update(self.cohort.fingerprint().encode())
         return sha.hexdigest()
 
     def _with_feature(self, feature: str) -> PairStream:
@@ -180,9 +184,14 @@ class PairStream(StoredPairs):
             return []
         return sorted({name for counts in self._fold_counts() for name in counts})
 
-    def _all_folds(self, source: FolderParts | TableParts) -> PairStream:
+    def _with_source(self, source: FolderParts | TableParts) -> PairStream:
         stream = copy.copy(self)
-        stream.source, stream._filter = source, None
+        stream.source = source
+        return stream
+
+    def _all_folds(self, source: FolderParts | TableParts) -> PairStream:
+        stream = self._with_source(source)
+        stream._filter = None
         return stream
 
     def _with_fold(self, fold: str, keep: bool) -> PairStream:
@@ -319,6 +328,7 @@ def open_stream(
     batch: int | None = None,
     fold: Any = None,
     leave_out: Any = None,
+    cohort: Cohort | str | Path | None = None,
 ) -> PairStream:
     r"""Open a dataset folder or a score table, to go through its pairs part by part.
 
@@ -334,6 +344,8 @@ def open_stream(
         million by default.
     fold, leave_out : optional
         Keep only the pairs of this fold, or those of all others; the pairs need a column ``fold``.
+    cohort : Cohort or path, optional
+        As for `load`.
 
     Examples
     --------
@@ -367,6 +379,8 @@ def open_stream(
         vectors = [Path(held.where) for held in source.embeddings.values()]
         files = [table.path, images, path / "dataset.json", *vectors]
         stream = PairStream(source, table, tuple(file for file in files if file.exists()), batch)
+    if cohort is not None:
+        stream = stream.with_cohort(as_cohort(cohort))
     if fold is not None:
         return stream.only(fold)
     return stream if leave_out is None else stream.without(leave_out)

@@ -19,6 +19,8 @@ from faircal.compute import Engine, engine, kernels
 from faircal.compute.threads import each
 from faircal.data.columns import UNKNOWN, Column
 
+#: What embeddings are called where they are given without a name.
+DEFAULT_FEATURE = "embedding"
 #: Rows taken at a time: a block of 512-d float32 rows stays in the cache.
 _BLOCK = 512
 

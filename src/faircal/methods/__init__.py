@@ -81,7 +81,8 @@ def make_method(name: str, **parameters: Any) -> Method:
 def properties() -> list[dict[str, str | bool]]:
     """Return the paper's table of properties, from what the methods declare.
 
-    ``extra`` is the extra of faircal that a method needs, empty where it needs none.
+    ``cohort`` is ``required`` or ``optional``, ``extra`` the extra of faircal that a method needs;
+    they are empty where it needs none.
 
     Examples
     --------
@@ -98,6 +99,7 @@ def properties() -> list[dict[str, str | bool]]:
             "no_attribute_to_fit": not method.needs.groups_to_fit,
             "no_attribute_to_apply": not method.needs.groups_to_apply,
             "no_training": not method.needs.training,
+            "cohort": method.needs.cohort or "",
             "extra": method.needs.extra or "",
         }
         for name, method in METHODS.items()

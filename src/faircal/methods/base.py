@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from faircal._base.jobs import Job, Progress, silent
 from faircal._base.registry import check_integer, did_you_mean
 from faircal.calibrators import make_calibrator
 from faircal.calibrators.prior import SHARE_FIGURE
-from faircal.data import Dataset, Embeddings, Groups, Memo, PairParts, PairStream
+from faircal.data import CohortVectors, Dataset, Embeddings, Groups, Memo, PairParts, PairStream
 from faircal.data.types import Scores, people_of
 from faircal.methods.inputs import Inputs, PeopleFolds, check_classes
 from faircal.methods.streaming import CountedFitting
@@ -51,6 +51,8 @@ class Needs:
         are not known.
     training : bool
         Whether networks are trained.
+    cohort : {"required", "optional"}, optional
+        People of known groups to compare with, when fitting: of a network's embeddings.
     extra : str, optional
         The extra of faircal that brings a package of the same name, without which nothing goes.
     """
@@ -62,6 +64,7 @@ class Needs:
     identities: bool = False
     folds: bool = False
     training: bool = False
+    cohort: Literal["required", "optional"] | None = None
     extra: str | None = None
 
     def uninstalled(self) -> str | None:
@@ -295,6 +298,11 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             return f"it takes two or more attributes one by one, and there is one: {attribute}"
         if needs.identities and fitting and (data.images.identity is None or not data.has_images):
             return "it needs to know who is in each image, and there is no column 'identity'"
+        if needs.cohort == "required" and fitting:
+            if data.cohort is None:
+                return "it needs a cohort: --cohort DIR, or load(…, cohort=…)"
+            if data.feature not in data.cohort.embeddings:
+                return f"it needs a cohort, and {data.cohort.where} has no '{data.feature}'"
         return None
 
     @classmethod
@@ -377,6 +385,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             people, _ = people_of(data.pairs, data.images)
             folds = PeopleFolds(people, data.pairs.left, data.pairs.right)
         return Inputs(
+            cohort=self._cohort(data) if fitting else None,
             score_range=data.score_range,
             images=images,
             embeddings=data.embeddings if needs.embeddings else None,
@@ -393,6 +402,12 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             identity=None if identity is None else identity.codes[images],
             folds=folds,
         )
+
+    def _cohort(self, data: PairParts) -> CohortVectors | None:
+        """Return what the method may see of the cohort."""
+        if self.needs.cohort is None or data.cohort is None:
+            return None
+        return data.cohort.seen(data.feature)
 
     def check_streams(self, elsewhere: bool = False) -> None:
         """Raise unless the method can be fitted on pairs that are only counted, here or not."""
@@ -413,6 +428,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             group_names=data.group_names(attribute) if self.needs.groups_to_fit else (),
             settings={"method": self.name, **self.get_params(deep=False)},
             job=job,
+            cohort=self._cohort(data),
         )
 
 

@@ -15,7 +15,7 @@ from faircal._base.errors import DataError
 from faircal._base.jobs import Job
 from faircal.calibrators import Samples
 from faircal.compute import CPU, Clustering, Engine
-from faircal.data import Embeddings, Groups, Memo
+from faircal.data import CohortVectors, Embeddings, Groups, Memo
 from faircal.data.folds import deal_pairs
 from faircal.data.types import Scores
 
@@ -89,7 +89,8 @@ class Fitting(ABC):
 
     `images` are the rows of the images that occur in pairs, ascending. Of pairs nothing is seen
     but their share of genuine ones and what `samples` gathers, so that it does not matter how many
-    there are.
+    there are. `cohort` is there where the method declares it and the user gives one; what of it is
+    needed later is the method's to keep.
     """
 
     score_range: tuple[float, float]
@@ -99,6 +100,7 @@ class Fitting(ABC):
     share_genuine: float
     memo: Memo
     job: Job
+    cohort: CohortVectors | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def samples(

@@ -17,7 +17,7 @@ from faircal._version import __version__
 from faircal.calibrators import Samples
 from faircal.compute import Clustering
 from faircal.compute.counting import ScoreCounts, fine_edges
-from faircal.data import Dataset, Memo, PairParts
+from faircal.data import CohortVectors, Dataset, Memo, PairParts
 from faircal.data.parts import TallyState
 from faircal.data.summary import DataSummary
 from faircal.methods.inputs import Fitting, Inputs, PairScores, PairSets, check_classes
@@ -86,6 +86,7 @@ class CountedFitting(Fitting):
         group_names: tuple[str, ...],
         settings: Mapping[str, Any],
         job: Job,
+        cohort: CohortVectors | None = None,
     ) -> CountedFitting:
         """Go through the pairs once to see which images they use, and whether they are labelled.
 
@@ -101,6 +102,8 @@ class CountedFitting(Fitting):
         settings : mapping
             What the fit depends on besides the pairs.
         job : Job
+        cohort : CohortVectors, optional
+            Where the method may see it.
         """
         summary = DataSummary.of(pairs, "looking through the pairs", job.progress, ("genuine",))
         check_classes(summary.genuine, summary.pairs, pairs.where)
@@ -122,6 +125,7 @@ class CountedFitting(Fitting):
             summary=summary,
             inputs=inputs,
             kept=FitCheckpoint(job, {**what, **settings}),
+            cohort=cohort,
         )
 
     def clustering(self, n_clusters: int, n_init: int, random_state: int) -> Clustering:

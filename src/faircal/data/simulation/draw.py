@@ -19,8 +19,8 @@ from faircal._base.errors import ParameterError
 from faircal._base.registry import check_integer
 from faircal.data import Dataset, Embeddings, Feature, Images, Pairs
 from faircal.data.columns import Column
-from faircal.data.dataset import DEFAULT_FEATURE
 from faircal.data.simulation.population import N_FOLDS, PRESETS, Preset
+from faircal.data.types import DEFAULT_FEATURE
 
 Rows = NDArray[np.intp]
 

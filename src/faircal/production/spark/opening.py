@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import existing, stamp
 from faircal._base.registry import did_you_mean
-from faircal.data import Dataset
+from faircal.data import Cohort, Dataset
 from faircal.data.build import ScoreColumns
 from faircal.data.dataset import COSINE_RANGE, check_range, join_scores
 from faircal.data.pair_sources import ROW, FolderParts, TableParts
@@ -116,7 +116,7 @@ def pairs_of(
     if isinstance(templates, Dataset):
         of = templates
         vectors = {n: f.embeddings for n, f in of.features.items() if f.embeddings is not None}
-        held = of.images, vectors, of.name, of.where, name, limits, of.provenance
+        held = of.images, vectors, of.name, of.where, name, limits, of.provenance, of.cohort
         return _with_images(frame, _sent(FolderParts(*held)), mark)
     folder = existing(templates).resolve()
     mapped = MappedParts.read(folder, features, normalize, limits, name)
@@ -144,7 +144,8 @@ class MappedParts(FolderParts):
     def __reduce__(self) -> tuple[Any, ...]:
         normalize = all(matrix.normalize for matrix in self.embeddings.values())
         names = tuple(self.embeddings) or None
-        return _read_by_worker, (self.where, names, normalize, self.limits, self.table, self.shape)
+        how = self.where, names, normalize, self.limits, self.table
+        return _read_by_worker, (*how, self.shape, self.cohort)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -159,6 +160,7 @@ def _read_by_worker(
     limits: Range | None,
     table: str,
     shape: tuple[int, ...],
+    cohort: Cohort | None,
 ) -> MappedParts:
     """Read a folder that the driver has read; what it saw there is `shape`."""
     if not Path(folder).is_dir():
@@ -173,7 +175,7 @@ def _read_by_worker(
             f"{folder}: a worker sees another folder under this name (images and dimensions "
             f"{read.shape}, expected {shape}); give all machines the same"
         )
-    return read
+    return replace(read, cohort=cohort)
 
 
 def _sent(parts: FolderParts) -> FolderParts:

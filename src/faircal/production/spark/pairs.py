@@ -122,14 +122,17 @@ class SparkPairs(StoredPairs):
 
     def fingerprint(self) -> str:
         """Return what tells whether this is the same data as another time."""
-        return self.mark
+        return self.mark if self.cohort is None else f"{self.mark} {self.cohort.fingerprint()}"
 
     def _with_feature(self, feature: str) -> SparkPairs:
         return replace(self, reader=replace(self.reader, feature=feature))
 
+    def _with_source(self, source: FolderParts | TableParts) -> SparkPairs:
+        return replace(self, reader=replace(self.reader, source=source))
+
     def _all_folds(self, source: FolderParts | TableParts) -> SparkPairs:
         frame = self.frame if self.all_folds is None else self.all_folds
-        return replace(self, frame=frame, reader=replace(self.reader, source=source))
+        return replace(self._with_source(source), frame=frame)
 
     def _with_fold(self, fold: str, keep: bool) -> SparkPairs:
         in_fold = self._fold == fold
