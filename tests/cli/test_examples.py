@@ -117,6 +117,12 @@ HOW = {
     "faircal benchmark faces/ --threshold-on calibration --out results/": How(
         more=QUICK, given=FEW
     ),
+    "faircal benchmark faces/ --calibration-imposters random --out results/": How(
+        more=QUICK, given=FEW
+    ),
+    "faircal benchmark faces/ --draw-cohort 36 --out results/": How(
+        more=f"{QUICK} --draw-cohort 2", given=FEW
+    ),
     "faircal benchmark --calibrate-on here/ --test-on there/ --labels 100,1000 --out moved/": How(
         more=QUICK
     ),

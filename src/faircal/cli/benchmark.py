@@ -26,6 +26,10 @@ if TYPE_CHECKING:
         "--clusters 10,25,50,100 --out sweep/",
         "Thresholds from the calibration folds, as in use": "faircal benchmark faces/ "
         "--threshold-on calibration --out results/",
+        "As calibrated on strangers at random": "faircal benchmark faces/ "
+        "--calibration-imposters random --out results/",
+        "With a cohort taken out of the calibration people": "faircal benchmark faces/ "
+        "--draw-cohort 36 --out results/",
         "A method of your own": "faircal --plugin mine.py benchmark faces/ "
         "--methods baseline,faircal,mine --out results/",
         "Move to another population": "faircal benchmark --calibrate-on here/ --test-on there/ "
@@ -126,6 +130,27 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     default=1,
     help="Starts of K-means, of which the best is taken.",
+)
+@Part.IMPOSTERS.option(
+    "--calibration-imposters",
+    type=click.Choice(["given", "random", "matched"]),
+    default="given",
+    help="Imposter pairs of the calibration folds: as they are; or as many drawn anew, of any two "
+    "people or of people who are alike. Test pairs stay.",
+)
+@Part.COHORT.option(
+    "--draw-cohort",
+    type=click.IntRange(1),
+    metavar="N",
+    show_default="none",
+    help="Take at most N people of each group out of the calibration people of each fold, as the "
+    "cohort of methods that use one.",
+)
+@Part.COHORT.option(
+    "--cohort-attribute",
+    metavar="A",
+    show_default="the first of --attribute",
+    help="What makes the groups of the cohort; a+b crosses two.",
 )
 @options.parameters
 @options.jobs

@@ -92,6 +92,7 @@ class Part(StrEnum):
     GENUINE = "Genuine pairs"
     IMPOSTERS = "Imposter pairs"
     METHOD = "Method"
+    COHORT = "Cohort"
     MOVING = "Another population"
     PROMISE = "What is promised"
     PRECISION = "How precise"

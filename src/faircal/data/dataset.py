@@ -357,6 +357,17 @@ class Dataset:
         vars(made).update(pairs=pairs, features=features, similarity=similarity, memo=Memo({}))
         return made
 
+    def with_pairs(self, pairs: Pairs) -> Dataset:
+        """Return the dataset with other pairs of its images; their scores are cosines."""
+        features = {name: Feature(feature.embeddings) for name, feature in self.features.items()}
+        similarity = {
+            name: Scores(None, feature.embeddings, pairs.left, pairs.right)
+            for name, feature in features.items()
+        }
+        made = copy.copy(self)
+        vars(made).update(pairs=pairs, features=features, similarity=similarity, memo=Memo({}))
+        return made
+
     def split(self, test_fold: Any) -> tuple[Dataset, Dataset]:
         """Return (calibration, test): all other folds, and `test_fold`.
 

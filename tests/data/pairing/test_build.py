@@ -386,6 +386,6 @@ class TestLastLook:
         monkeypatch.setattr(
             "faircal.data.pairing.build.deal_people", lambda *_, **__: np.array([1, 1, 2, 2])
         )
-        monkeypatch.setitem(build._DRAW, "random", lambda *_: (np.array([0, 0]), np.array([2, 2])))
+        monkeypatch.setitem(build.DRAW, "random", lambda *_: (np.array([0, 0]), np.array([2, 2])))
         with pytest.raises(RuntimeError, match="built wrongly: a pair is there twice"):
             build_pairs([0, 0, 1, 1, 2, 2, 3, 3], PairPlan(n_folds=2))

@@ -261,7 +261,7 @@ class TestPairs:
         one, two = person[pairs.left[~pairs.genuine]], person[pairs.right[~pairs.genuine]]
         assert len(set(one) | set(two)) > 1100
 
-    def test_too_few_people_for_cells(self):
+    def test_too_few_people_forcells(self):
         person, vectors = populations()
         few = person < 90
         pairs = build_pairs(person[few], PairPlan("matched"), vectors=vectors[few])

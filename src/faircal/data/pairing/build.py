@@ -21,7 +21,7 @@ from faircal.data.pairing.matched import alike
 from faircal.data.pairing.people import Ints, PersonImages, Vectors, how_alike, share
 
 #: How imposter pairs of each kind are drawn.
-_DRAW = {
+DRAW = {
     "random": within,
     "group": within,
     "cross": across,
@@ -30,7 +30,7 @@ _DRAW = {
     "hard": nearest,
 }
 #: The kinds of imposter pairs.
-IMPOSTERS = tuple(_DRAW)
+IMPOSTERS = tuple(DRAW)
 #: Those that are drawn by groups, and by what the embeddings say.
 _BY_GROUP = ("group", "cross")
 BY_EMBEDDING = ("cluster", "matched", "hard")
@@ -182,7 +182,7 @@ def build_pairs(
     who = PersonImages.of(people)
     notes: list[str] = []
     names, fold = np.unique(_folds(who, n, folds, strata, plan, notes), return_inverse=True)
-    cell = _cells(who, groups, vectors, plan, notes)
+    cell = cells(who, groups, vectors, plan, notes)
     genuine, needed = _genuine(who, fold, names, plan, notes)
 
     pairs = [genuine]
@@ -339,7 +339,7 @@ def _within_size(available: Ints, plan: PairPlan) -> Ints:
     )
 
 
-def _cells(
+def cells(
     who: PersonImages,
     groups: Ints | None,
     vectors: Vectors | None,
@@ -398,7 +398,7 @@ def _cells_alike(
 
 def _imposters(pool: Pool, needed: int, rng: np.random.Generator, plan: PairPlan) -> Pairs:
     """Draw the imposters of a fold; none is an error."""
-    left, right = _DRAW[plan.imposters](pool, needed, rng) if len(pool) else NONE
+    left, right = DRAW[plan.imposters](pool, needed, rng) if len(pool) else NONE
     if not len(left):
         raise DataError(
             f"{pool.label}: expected at least one imposter pair ({plan.imposters}), found none; "

@@ -227,7 +227,7 @@ def _run_batch(
     if moving is not None:
         run_moved(moving.source, target, plan, batch, parts, finished, progress)
         return
-    calibration, test = target.split(batch[0].fold)
+    calibration, test = plan.split(target, batch[0].fold)
     for cell in batch:
         fits = Fits(calibration, cell, plan.settings, parts, progress)
         parts.write(cell, *run_cell(test, fits, plan))
@@ -319,6 +319,7 @@ def make_record(
         "left_out": dict(plan.left_out),
         "notes": [
             *data.notes,
+            *plan.notes,
             *(() if moving is None else moving.notes_on(data)),
             *(f"warning: {fault}" for fault in crossing_identities(data)),
             *(

@@ -16,6 +16,11 @@ from faircal._version import __version__
 from faircal.calibrators import CALIBRATORS, make_calibrator
 from faircal.data import Dataset
 from faircal.evaluation.benchmark.populations import Moving, label_counts, shared_features, unserved
+from faircal.evaluation.benchmark.protocol import (
+    CalibrationImposters,
+    PreparedFolds,
+    Protocol,
+)
 from faircal.methods import METHODS, make_method
 from faircal.metrics import METRICS
 from faircal.metrics.measures import RATES
@@ -62,6 +67,15 @@ class BenchmarkSettings:
         Attributes by which scores are counted for figures besides, without fitting anew.
     members : int
         Images listed of each cluster, nearest to its centre first, for montages.
+    calibration_imposters : {"given", "random", "matched"}
+        Imposter pairs of the calibration folds: as they are, or drawn anew by
+        `faircal.data.pairing.redraw_imposters`. Test pairs stay.
+    draw_cohort : int, optional
+        At most so many people of each group are taken out of the calibration people of each fold,
+        as a cohort (`faircal.data.pairing.draw_cohort`). A method that needs groups and has no
+        calibration pairs of one any more is left out.
+    cohort_attribute : str, optional
+        What makes the groups of that cohort; the first of `attributes` by default.
     """
 
     methods: tuple[str, ...] = ()
@@ -78,6 +92,15 @@ class BenchmarkSettings:
     sweeps: Mapping[str, Sweep] = field(default_factory=dict)
     also_by: tuple[str, ...] = ()
     members: int = 0
+    calibration_imposters: CalibrationImposters = "given"
+    draw_cohort: int | None = None
+    cohort_attribute: str | None = None
+
+    @property
+    def protocol(self) -> Protocol:
+        """What calibration pairs are made of those of the other folds."""
+        attribute = self.cohort_attribute or next(iter(self.attributes), None)
+        return Protocol(self.calibration_imposters, self.draw_cohort, attribute, self.seed)
 
     @property
     def main_calibrator(self) -> str:
@@ -123,7 +146,8 @@ class Plan:
     """The cells of a benchmark in the order of its results, and what was left out and why.
 
     Where methods move to another population, `source_hash` is of the data they are fitted on, and
-    `labels` says how many pairs of the other are labelled.
+    `labels` says how many pairs of the other are labelled. `notes` say how calibration pairs were
+    changed.
     """
 
     settings: BenchmarkSettings
@@ -133,6 +157,12 @@ class Plan:
     data_hash: str
     source_hash: str = ""
     labels: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def split(self, data: Dataset, fold: Any) -> tuple[Dataset, Dataset]:
+        """Return calibration pairs, as the settings want them, and test pairs of a fold."""
+        calibration, test = data.split(fold)
+        return self.settings.protocol(calibration), test
 
     @property
     def fingerprint(self) -> str:
@@ -149,6 +179,7 @@ class Plan:
             "rates": self.settings.rates,
             "also_by": self.settings.also_by,
             "members": self.settings.members,
+            "protocol": self.settings.protocol,
             "moving": (self.source_hash, self.labels),
             "plugins": plugin_hashes(),
         }
@@ -177,14 +208,8 @@ def make_plan(data: Dataset, settings: BenchmarkSettings, moving: Moving | None 
     )
     for attribute in (*attributes, *settings.also_by):
         data.groups(attribute)
-    wanted = settings.methods or tuple(METHODS)
-    methods, left_out = servable(data, wanted, features, attributes or (None,), source)
-    for name in settings.methods:
-        if name in left_out:
-            raise DataError(
-                f"{data.where}: method {name} cannot run: {left_out[name]}; leave it out"
-            )
-    _check_parameters(settings, methods)
+    prepared = _prepared(data.select(features[0]), settings, attributes, source)
+    methods, left_out = _methods(data, settings, features, attributes, source, prepared)
     cells: list[Cell] = []
     for feature, method in product(features, methods):
         taken = METHODS[method]._get_param_names()
@@ -209,15 +234,73 @@ def make_plan(data: Dataset, settings: BenchmarkSettings, moving: Moving | None 
     for cell in cells:
         build_method(cell, settings).check_parameters()
     clusters = max((cell.clusters or 0 for cell in cells), default=0)
-    for fold in folds:
+    for fold, part in zip(folds, prepared.parts, strict=True):
         where = f"{data.where}: without fold {fold}"
-        _check_calibration(data.split(fold)[0], where, clusters if source is None else 0)
-    plan = Plan(settings, tuple(cells), attributes or (None,), left_out, data.hash())
+        _check_calibration(part, where, clusters if source is None else 0)
+    plan = Plan(
+        settings,
+        tuple(cells),
+        attributes or (None,),
+        left_out,
+        data.hash(),
+        notes=prepared.notes,
+    )
     if moving is None or source is None:
         return plan
     _check_calibration(source, f"{source.where}: in all", clusters)
-    labels = label_counts(min(len(data.split(fold)[0]) for fold in folds), moving.labels)
+    labels = label_counts(min(map(len, prepared.parts)), moving.labels)
     return replace(plan, source_hash=source.hash(), labels=labels)
+
+
+def _prepared(
+    data: Dataset,
+    settings: BenchmarkSettings,
+    attributes: Sequence[str],
+    source: Dataset | None,
+) -> PreparedFolds:
+    """Return the calibration pairs of each fold."""
+    given, protocol = [data.split(fold)[0] for fold in data.fold_names], settings.protocol
+    if settings.draw_cohort is not None and data.cohort is not None:
+        raise ParameterError(
+            f"{data.where}: has a cohort, and draw_cohort wants another; give one of --cohort and "
+            "--draw-cohort"
+        )
+    if source is not None and protocol.changes_pairs:
+        raise ParameterError(
+            "calibration_imposters and draw_cohort are for calibration folds, and methods are "
+            f"fitted on {source.where} here; leave them out"
+        )
+    return protocol.prepare(given, attributes)
+
+
+def _methods(
+    data: Dataset,
+    settings: BenchmarkSettings,
+    features: Sequence[str],
+    attributes: Sequence[str],
+    source: Dataset | None,
+    prepared: PreparedFolds,
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the methods that run and, for those left out, the reason."""
+    wanted, by = settings.methods or tuple(METHODS), attributes or (None,)
+    methods, left_out = servable(data, wanted, features, by, source, prepared.parts)
+    for name in settings.methods:
+        if name in left_out:
+            raise DataError(
+                f"{data.where}: method {name} cannot run: {left_out[name]}; leave it out"
+            )
+    _check_parameters(settings, methods)
+    if not prepared.lost_groups:
+        return methods, left_out
+    reason = (
+        "it needs calibration pairs of each group, and the cohort leaves not both classes of "
+        f"{', '.join(prepared.lost_groups)}"
+    )
+    left_out |= {name: reason for name in methods if METHODS[name].needs.groups_to_fit}
+    methods = tuple(name for name in methods if name not in left_out)
+    if not methods:
+        raise DataError(f"{data.where}: no method can run: {reason}; draw a smaller cohort")
+    return methods, left_out
 
 
 def servable(
@@ -226,13 +309,15 @@ def servable(
     features: Sequence[str],
     attributes: Sequence[str | None],
     source: Dataset | None = None,
+    parts: Sequence[Dataset] = (),
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return those of `methods` that `data` can serve and, for the others, the reason.
 
-    They are fitted on `source` where there is one, else on all folds but one.
+    They are fitted on `source` where there is one, else on `parts`: by default, all folds but one.
     """
     left_out: dict[str, str] = {}
-    fitted = [source] if source is not None else [data.split(f)[0] for f in data.fold_names]
+    fitted = [source] if source is not None else parts
+    fitted = fitted or [data.split(fold)[0] for fold in data.fold_names]
     for calibration, feature, attribute, name in product(fitted, features, attributes, methods):
         selected, method = calibration.select(feature), METHODS[name]
         missing = None
