@@ -138,6 +138,7 @@ if TYPE_CHECKING:
     help="Imposter pairs of the calibration folds: as they are; or as many drawn anew, of any two "
     "people or of people who are alike. Test pairs stay.",
 )
+@options.cohort
 @Part.COHORT.option(
     "--draw-cohort",
     type=click.IntRange(1),
@@ -149,8 +150,8 @@ if TYPE_CHECKING:
 @Part.COHORT.option(
     "--cohort-attribute",
     metavar="A",
-    show_default="the first of --attribute",
-    help="What makes the groups of the cohort; a+b crosses two.",
+    show_default="with --draw-cohort the first of --attribute; else as the cohort has it",
+    help="Attribute that makes the groups of the cohort; a+b crosses two.",
 )
 @options.parameters
 @options.jobs

@@ -84,6 +84,8 @@ if TYPE_CHECKING:
     show_default="the method's own values",
     help="Any parameter of the method, such as epochs=20; VALUE is JSON or text. May be repeated.",
 )
+@options.cohort
+@options.cohort_attribute
 @options.feature
 @options.leave_out
 @options.model_out

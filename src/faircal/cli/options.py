@@ -262,6 +262,20 @@ all_files = Part.OUTPUT.option(
     help="Write the tables of the report (Markdown, CSV) and its figures (PDF, PNG, CSV) as files, "
     "too: tables/ and figures/. Without it they are in report.html alone.",
 )
+cohort = Part.COHORT.option(
+    "--cohort",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    show_default="none",
+    help="Dataset folder of public people of known groups, through the same network, for methods "
+    "that compare with a cohort. Its pairs are not looked at.",
+)
+cohort_attribute = Part.COHORT.option(
+    "--cohort-attribute",
+    metavar="A",
+    show_default="that of its dataset.json, else all crossed",
+    help="Attribute that makes the groups of the cohort; a+b crosses two.",
+)
 #: What benchmarks and audits leave in their folder, for the help of commands.
 REPORT_FILES = {
     "report.html": "For people: one file that opens anywhere, offline.",

@@ -94,16 +94,15 @@ class Cohort:
         )
         matrices = {key: _in_memory(each, f"{where}, embeddings") for key, each in given.items()}
         _check_lengths([*matrices.values(), identity, groups], where)
-        unknown = identity.codes < 0
-        if unknown.any() and not unknown.all():
-            notes = (*notes, f"{where}: {unknown.sum()} images of unknown people are left out")
-            rows = np.flatnonzero(~unknown)
+        rows = np.flatnonzero(identity.codes >= 0)
+        if 0 < len(rows) < len(identity):
+            unknown = len(identity) - len(rows)
+            notes = (*notes, f"{where}: {unknown} images of unknown people are left out")
             matrices = {key: _rows_of(each, rows) for key, each in matrices.items()}
-            identity, groups = _renumbered(identity, rows), _renumbered(groups, rows)
         vars(self).update(
             embeddings=matrices,
-            identity=identity,
-            groups=groups,
+            identity=_renumbered(identity, rows),
+            groups=_renumbered(groups, rows),
             name=name,
             attribute=attribute,
             provenance=provenance or {},
@@ -129,6 +128,24 @@ class Cohort:
         }
         images = np.bincount(self.groups.codes[self.groups.codes >= 0], minlength=len(people))
         return {name: (people[name], int(n)) for name, n in zip(people, images, strict=True)}
+
+    def record(self) -> dict[str, Any]:
+        """Return what a model file, and a benchmark, say of it: whose vectors these are."""
+        about = {key: self.provenance.get(key) for key in ("provenance", "licence", "license")}
+        return {
+            "name": self.name,
+            "attribute": self.attribute,
+            "people": len(self.identity.names),
+            "images": len(self),
+            "groups": {
+                name: {"people": people, "images": images}
+                for name, (people, images) in self.counts().items()
+            },
+            "simulated": bool(self.provenance.get("simulated", False)),
+            "provenance": about["provenance"],
+            "licence": about["licence"] or about["license"],
+            "sha256": self.fingerprint(),
+        }
 
     def seen(self, feature: str) -> CohortVectors | None:
         """Return what a method sees; None where there are no embeddings of `feature`."""

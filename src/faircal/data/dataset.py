@@ -16,6 +16,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import did_you_mean
 from faircal.data.build import MOST_GROUPS, build_images, build_pairs
 from faircal.data.cohort import Cohort
+from faircal.data.cohort_overlap import join_cohort
 from faircal.data.columns import UNKNOWN, Column, Index
 from faircal.data.folds import draw_folds
 from faircal.data.tables import as_table
@@ -147,7 +148,7 @@ class Dataset:
         vars(self).update(vars(Dataset.assemble(name, images, built, features, limits, seed=seed)))
         check_vectors(self)
         if cohort is not None:
-            vars(self).update(vars(self.with_cohort(cohort)))
+            vars(self).update(vars(join_cohort(self, cohort)))
 
     @classmethod
     def assemble(
@@ -319,7 +320,10 @@ class Dataset:
     # --------------------------------------------------------------- derived
 
     def with_cohort(self, cohort: Cohort | None) -> Dataset:
-        """Return the dataset with a cohort of its networks, or with none."""
+        """Return the dataset with a cohort of its networks, or with none; see `join_cohort`, too.
+
+        Nobody looks here who is in both.
+        """
         if cohort is not None:
             named = {name: feature.embeddings for name, feature in self.features.items()}
             cohort = cohort.like(named, self.where)

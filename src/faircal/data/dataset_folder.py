@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from faircal._base.errors import DataError
+from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import atomic_path, existing, output_folder, write_text
 from faircal._base.registry import did_you_mean
 from faircal.data.build import ScoreColumns, build_images, build_pairs, build_scored
 from faircal.data.cohort import Cohort
+from faircal.data.cohort_overlap import join_cohort
 from faircal.data.columns import Index
 from faircal.data.dataset import (
     COSINE_RANGE,
@@ -94,7 +95,7 @@ def load(
         layout = ScoreColumns.of(table.schema, features, where)
         images, pairs, joined = build_scored(table, layout, where, limits)
         data = Dataset.assemble(source.stem, images, pairs, joined, limits, {}, where, seed)
-        return data if cohort is None else data.with_cohort(as_cohort(cohort))
+        return join_cohort(data, as_cohort(cohort))
     folder = read_images(source, features, normalize, device)
     images, about, pairs_file = folder.images, folder.about, find_table(source, "pairs")
     index, table, where = Index(images.ids), read_table(pairs_file), str(pairs_file)
@@ -106,7 +107,7 @@ def load(
     data = Dataset.assemble(name, images, pairs, joined, limits, about, str(source), seed)
     if on_fault is None:
         check_vectors(data)
-    return data if cohort is None else data.with_cohort(as_cohort(cohort))
+    return join_cohort(data, as_cohort(cohort))
 
 
 def load_cohort(
@@ -153,9 +154,13 @@ def load_cohort(
     )
 
 
-def as_cohort(cohort: Cohort | str | Path, attribute: str | None = None) -> Cohort:
-    """Return the cohort, or the one in a folder."""
-    return cohort if isinstance(cohort, Cohort) else load_cohort(cohort, attribute)
+def as_cohort(cohort: Cohort | str | Path | None, attribute: str | None = None) -> Cohort | None:
+    """Return the cohort, or the one in a folder, with the groups of `attribute`; or none."""
+    if isinstance(cohort, str | Path):
+        return load_cohort(cohort, attribute)
+    if attribute is not None:
+        raise ParameterError("--cohort-attribute: goes with --cohort DIR; leave it out")
+    return cohort
 
 
 # ------------------------------------------------------------------ folders

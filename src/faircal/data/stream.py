@@ -20,6 +20,7 @@ from faircal._base.errors import ParameterError
 from faircal._base.files import existing, stamp
 from faircal.data.build import ScoreColumns
 from faircal.data.cohort import Cohort
+from faircal.data.cohort_overlap import join_cohort
 from faircal.data.columns import Span, parse_fold, parse_scores
 from faircal.data.dataset import COSINE_RANGE, Dataset, Memo, check_range, join_scores
 from faircal.data.dataset_folder import as_cohort
@@ -379,8 +380,7 @@ def open_stream(
         vectors = [Path(held.where) for held in source.embeddings.values()]
         files = [table.path, images, path / "dataset.json", *vectors]
         stream = PairStream(source, table, tuple(file for file in files if file.exists()), batch)
-    if cohort is not None:
-        stream = stream.with_cohort(as_cohort(cohort))
+    stream = join_cohort(stream, as_cohort(cohort))
     if fold is not None:
         return stream.only(fold)
     return stream if leave_out is None else stream.without(leave_out)

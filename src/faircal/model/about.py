@@ -45,6 +45,8 @@ class Provenance:
     versions : dict
     intended_use : str
     limits : tuple of str
+    cohort : dict
+        Whose vectors the model compares with, as `Cohort.record` has it; empty where it needs none.
 
     Examples
     --------
@@ -63,10 +65,12 @@ class Provenance:
     versions: Mapping[str, str] = field(default_factory=dict)
     intended_use: str = ""
     limits: tuple[str, ...] = ()
+    cohort: Mapping[str, Any] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as JSON knows it."""
-        return {**asdict(self), "limits": list(self.limits)}
+        values = {**asdict(self), "limits": list(self.limits)}
+        return values if self.cohort else {k: v for k, v in values.items() if k != "cohort"}
 
     @classmethod
     def from_json(cls, value: Any) -> Provenance:
@@ -92,6 +96,7 @@ _KINDS: dict[str, Any] = {
     "versions": {str: str},
     "intended_use": str,
     "limits": [str],
+    "cohort": {str: object},
 }
 
 

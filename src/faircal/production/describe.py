@@ -83,7 +83,7 @@ def describe(
         if not isinstance(data, ClassifierRows):
             raise ParameterError("expected the ClassifierRows that the classifier was fitted on")
         model._check_fitted()
-        facts, simulated = _of_rows(data), False
+        facts, simulated, cohort = _of_rows(data), False, None
         own_limits = limits_of_rows(facts, data)
     else:
         if isinstance(data, ClassifierRows):
@@ -92,6 +92,9 @@ def describe(
             raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
         facts = _of_pairs(data, progress)
         simulated = bool(data.provenance.get("simulated", False))
+        cohort = data.cohort if model.needs.cohort else None
+        # Who looks for the data that a model was fitted on has no cohort.
+        data = data.with_cohort(None)
         own_limits = limits_of_pairs(model, facts, data.feature, simulated)
     provenance = Provenance(
         data=data.name,
@@ -104,6 +107,7 @@ def describe(
         versions=versions(),
         intended_use=intended_use,
         limits=(*limits, *own_limits),
+        cohort={} if cohort is None else cohort.record(),
     )
     model.about_ = replace(model.about_, provenance=provenance)
     return model.about_

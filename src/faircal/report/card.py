@@ -200,6 +200,7 @@ def parts_of(facts: Mapping[str, Any]) -> list[CardSection]:
         _what(facts["model"]),
         CardSection("use", "Intended use", [use or no_stated_use]),
         _population(facts["population"]),
+        *([_cohort(facts["cohort"])] if facts["cohort"] else []),
         _deciding(facts["operating_point"]),
         CardSection("limits", "Limits", [] if limits else ["The file says of none."], limits),
         CardSection("scope", "Not for", points=facts["out_of_scope"]),
@@ -246,6 +247,27 @@ def _population(population: Mapping[str, Any]) -> CardSection:
         tables.append(Sheet(f"Groups by {attribute}", (attribute, unit, "Share"), rows))
     title = "Calibration population"
     return CardSection("population", title, words, facts=_facts(facts), tables=tables)
+
+
+def _cohort(cohort: Mapping[str, Any]) -> CardSection:
+    """Say whose vectors a model compares with; the file may say anything."""
+    words = ["What the model needs of the vectors of these people is in its file."]
+    if cohort.get("simulated"):
+        words.append("They are simulated.")
+    names = {"name": "Name", "provenance": "From", "licence": "Licence"}
+    facts = {shown: cohort.get(key) for key, shown in names.items()}
+    facts |= {key.capitalize(): cohort.get(key) for key in ("people", "images")}
+    facts |= {"SHA-256": cohort.get("sha256")}
+    groups = cohort.get("groups")
+    counts = groups.items() if isinstance(groups, Mapping) else ()
+    rows = tuple(
+        (name, *(_value(of.get(key)) for key in ("people", "images")))
+        for name, of in counts
+        if isinstance(of, Mapping)
+    )
+    attribute = _value(cohort.get("attribute"))
+    sheet = Sheet(f"Groups by {attribute}", (attribute, "People", "Images"), rows)
+    return CardSection("cohort", "Cohort", words, facts=_facts(facts), tables=[sheet])
 
 
 def _deciding(point: Mapping[str, Any] | None) -> CardSection:

@@ -67,6 +67,7 @@ def card_facts(
             "simulated": bool(provenance and provenance.simulated),
             "scores": _of_scores(model.about_.population),
         },
+        "cohort": dict(provenance.cohort) if provenance and provenance.cohort else None,
         "operating_point": None
         if is_classifier
         else {"in_file": point is not None, **shown.as_json(), "exceeded": list(shown.exceeded)},

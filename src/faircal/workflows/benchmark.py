@@ -9,7 +9,9 @@ from typing import Any
 
 from faircal._base.files import check_output
 from faircal._base.jobs import Progress, silent, step
-from faircal.data import Dataset, PairFiles
+from faircal.data import Cohort, Dataset, PairFiles
+from faircal.data.cohort_overlap import join_cohort
+from faircal.data.dataset_folder import as_cohort
 from faircal.data.simulation import simulate
 from faircal.evaluation.benchmark import BenchmarkSettings, move, run_benchmark
 from faircal.evaluation.benchmark.run import ignore_note
@@ -29,6 +31,8 @@ def benchmark(
     calibrate_on: PairFiles | str | Path | None = None,
     labels: Sequence[int] = (),
     people_apart: bool = False,
+    cohort: Cohort | str | Path | None = None,
+    cohort_attribute: str | None = None,
     features: Sequence[str] = (),
     seed: int = 0,
     jobs: int | None = None,
@@ -51,6 +55,10 @@ def benchmark(
         Numbers of labelled pairs of `data` to try, where methods move to it.
     people_apart : bool
         People of one name in both populations are different people.
+    cohort : Cohort or path, optional
+        People of known groups, for methods that compare with them.
+    cohort_attribute : str, optional
+        What makes the groups of a cohort in a folder, or of one that is drawn.
     features : sequence of str
         Networks or score columns to use; all unless given.
     seed : int
@@ -74,10 +82,18 @@ def benchmark(
     check_output(Path(out), folder=True)
     how: dict[str, Any] = {"seed": seed, "progress": progress}
     loaded = data if isinstance(data, Dataset) else PairFiles.of(data).load(features, **how)
+    if settings.get("draw_cohort") is not None and cohort is None:
+        settings["cohort_attribute"] = cohort_attribute
+    else:
+        loaded = join_cohort(loaded, as_cohort(cohort, cohort_attribute))
     moving = None
     if calibrate_on is not None:
         source = PairFiles.of(calibrate_on).load(features, **how)
+        source = join_cohort(source, loaded.cohort)
+        loaded = loaded.with_cohort(source.cohort)
         loaded, moving = move(source, loaded, labels, people_apart=people_apart)
+    for text in () if loaded.cohort is None else loaded.cohort.notes:
+        note(f"note: {text}")
     fields: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()
     }

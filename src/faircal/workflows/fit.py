@@ -12,7 +12,9 @@ from faircal._base.checkpoints import check_checkpoint, resumable
 from faircal._base.errors import ParameterError
 from faircal._base.files import check_output
 from faircal._base.jobs import Progress, silent, step
-from faircal.data import PairFiles, PairParts, PairStream
+from faircal.data import Cohort, PairFiles, PairParts, PairStream
+from faircal.data.cohort_overlap import join_cohort
+from faircal.data.dataset_folder import as_cohort
 from faircal.data.pair_files import fold_named
 from faircal.methods import METHODS, Method, make_method
 from faircal.production.describe import describe
@@ -41,6 +43,8 @@ def fit_model(
     attribute: str | None = None,
     settings: Mapping[str, Any] | None = None,
     feature: str | None = None,
+    cohort: Cohort | str | Path | None = None,
+    cohort_attribute: str | None = None,
     leave_out: str | None = None,
     stream: bool = False,
     resume: bool = False,
@@ -65,6 +69,10 @@ def fit_model(
         Any other parameter of the method.
     feature : str, optional
         Network or score column to use, where there are several.
+    cohort : Cohort or path, optional
+        People of known groups, for a method that compares with them.
+    cohort_attribute : str, optional
+        The attribute that makes the groups of a cohort in a folder.
     leave_out : str, optional
         Fold to keep for testing.
     stream : bool
@@ -104,6 +112,9 @@ def fit_model(
         parameters["device"] = files.device
     parameters |= settings or {}
     model = make_method(method, **parameters)
+    if cohort is not None and model.needs.cohort is None:
+        raise ParameterError(f"method {method} takes no --cohort; leave it out")
+    others = as_cohort(cohort, cohort_attribute)
     if engine is not None:
         model.check_streams(elsewhere=True)
     stream |= model.streams and engine is None and (resume or files.is_long())
@@ -118,7 +129,7 @@ def fit_model(
         "engine": None if engine is None else "spark",
     }
     checkpoint = out.with_name(f"{out.name}.checkpoint")
-    with _opened(files, feature, leave_out, stream, engine, progress) as (pairs, notes):
+    with _opened(files, feature, others, leave_out, stream, engine, progress) as (pairs, notes):
         # A training, and a fit on a stream, keep their state until the model file is written.
         kept = model.needs.training or isinstance(pairs, PairStream)
         if kept:
@@ -140,26 +151,33 @@ def fit_model(
                 survey(model, pairs)
         model.save(out)
         checkpoint.unlink(missing_ok=True)
-    return FittedFile(model, out, (*notes, *model.diagnostics_.notes))
+        about_cohort = () if pairs.cohort is None else pairs.cohort.notes
+    return FittedFile(model, out, (*notes, *about_cohort, *model.diagnostics_.notes))
 
 
 @contextmanager
 def _opened(
     files: PairFiles,
     feature: str | None,
+    cohort: Cohort | None,
     leave_out: str | None,
     stream: bool,
     engine: SparkEngine | None,
     progress: Progress,
 ) -> Iterator[tuple[PairParts, tuple[str, ...]]]:
-    """Give the pairs to fit on, and what was done to them: folds are drawn in memory only."""
+    """Give the pairs to fit on, and what was done to them: folds are drawn in memory only.
+
+    Nobody of the cohort is in the fold that is left out.
+    """
     if engine is not None:
-        with engine.opened(files, feature, progress) as pairs:
+        with engine.opened(files, feature, progress) as frame:
+            pairs = join_cohort(frame, cohort)
             yield pairs if leave_out is None else pairs.without(leave_out), ()
     elif stream:
-        yield files.open_one(feature, leave_out=leave_out, progress=progress), ()
+        rows = join_cohort(files.open_one(feature, progress=progress), cohort)
+        yield rows if leave_out is None else rows.without(leave_out), ()
     else:
-        data = files.load_one(feature, progress=progress)
+        data = join_cohort(files.load_one(feature, progress=progress), cohort)
         if leave_out is None:
             yield data, ()
         else:

@@ -319,6 +319,7 @@ def make_record(
         "left_out": dict(plan.left_out),
         "notes": [
             *data.notes,
+            *(() if data.cohort is None else data.cohort.notes),
             *plan.notes,
             *(() if moving is None else moving.notes_on(data)),
             *(f"warning: {fault}" for fault in crossing_identities(data)),
@@ -334,6 +335,7 @@ def make_record(
         "jobs": jobs,
         "versions": versions(),
         **({"moving": source} if source else {}),
+        **({} if data.cohort is None else {"cohort": data.cohort.record()}),
     }
 
 

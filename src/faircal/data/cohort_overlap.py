@@ -1,0 +1,248 @@
+"""What a cohort must not share with the data that it goes with, and what shows another network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.errors import DataError
+from faircal.data.cohort import Cohort
+from faircal.data.columns import Column
+from faircal.data.types import Embeddings
+
+if TYPE_CHECKING:
+    from faircal.data.dataset import Dataset
+    from faircal.data.parts import PairParts
+
+D = TypeVar("D", bound="PairParts")
+Float32 = NDArray[np.float32]
+
+#: More of the cohort's people than this share are not left out, but refused.
+MOST_SHARED = 0.05
+#: Two images are the same picture where they are so many times nearer than the median genuine pair,
+#: by 1 − cosine. On two real networks that finds just the pictures that are there twice under two
+#: names, and no strangers; it holds, too, where all cosines are near 1.
+_NEARER = 10
+#: Where more people than this share, of the cohort or of the data, have a name in common with the
+#: other, and look like strangers to their namesakes, people are merely numbered alike.
+_NUMBERED = 0.5
+#: Strangers' cosines that are off by so many standard deviations are of another network: those of
+#: two groups are up to 6 apart on a strongly biased network, of another camera less.
+_OFF = 7
+#: Images, and genuine pairs of each part, that tell what cosines are like.
+_SAMPLED = 1000
+#: Cosines held at a time.
+_CELLS = 1 << 23
+
+
+class DataInUse:
+    """The images that occur in pairs, and how alike some of the genuine pairs are."""
+
+    def __init__(self, n_images: int) -> None:
+        self.used, self.genuine = np.zeros(n_images, bool), np.empty(0)
+
+    def add(self, part: Dataset) -> None:
+        """Look at a part."""
+        pairs, embeddings = part.pairs, part.embeddings
+        self.used[pairs.left] = self.used[pairs.right] = True
+        if pairs.genuine is not None and embeddings is not None:
+            rows = np.flatnonzero(pairs.genuine)
+            rows = rows[:: max(1, len(rows) // _SAMPLED)]
+            cosines = embeddings.cosine(pairs.left[rows], pairs.right[rows])
+            self.genuine = np.concatenate([self.genuine, cosines])
+
+    def merge(self, other: DataInUse) -> None:
+        """Add other parts."""
+        self.used |= other.used
+        self.genuine = np.concatenate([self.genuine, other.genuine])
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return all as JSON and arrays."""
+        return {}, {"used": np.packbits(self.used), "genuine": self.genuine}
+
+    def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:  # noqa: ARG002
+        """Go on from what `state` gave."""
+        self.used = np.unpackbits(arrays["used"], count=len(self.used)).astype(bool)
+        self.genuine = arrays["genuine"]
+
+
+def join_cohort(data: D, cohort: Cohort | None) -> D:
+    """Return `data` with those of `cohort` who are not in it.
+
+    People are left out who are called as people of the pairs are, or of whom a picture is one of
+    theirs. A stream, and pairs on Spark, are gone through once to see who is in them.
+
+    Raises
+    ------
+    DataError
+        Where the cohort is of another network, or so many people are in both that it is no cohort
+        of this data, or nobody is left of a group.
+    """
+    if cohort is None:
+        return data
+    with_all = data.with_cohort(cohort)
+    cohort, images = with_all.cohort, with_all.images
+    if cohort is None or images is None:  # refused by `with_cohort`
+        return data
+    name = data.feature if data.feature in cohort.embeddings else next(iter(cohort.embeddings))
+    selected = with_all.select(name)
+    in_use = selected.reduce(partial(DataInUse, len(images)), ("genuine",))
+    likeness = _compare(cohort, name, selected.embeddings, images.identity, in_use)
+    likeness.check_network(cohort.where, data.where)
+    cohort = _without_shared(cohort, likeness, data.where)
+    return data.with_cohort(cohort)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, eq=False)
+class _Likeness:
+    """How a cohort's images compare with those of the data.
+
+    Parameters
+    ----------
+    nearest : ndarray of shape (n,)
+        The largest cosine of each image with one of the data.
+    called_alike : ndarray of shape (n,), bool
+        Whether the data has somebody of the same name.
+    people : int
+        Of the data.
+    alike : float
+        The mean cosine of images of people of one name.
+    genuine : float
+        The median cosine of the data's genuine pairs; NaN where it has none.
+    across : float
+        The mean cosine of an image of each.
+    own, theirs : ndarray
+        Cosines of strangers within the cohort, and within the data.
+    lengths : float
+        How many times longer the cohort's vectors are than the data's, as they are used.
+    """
+
+    nearest: Float32
+    called_alike: NDArray[np.bool_]
+    people: int
+    alike: float
+    genuine: float
+    across: float
+    own: Float32
+    theirs: Float32
+    lengths: float
+
+    def check_network(self, cohort: str, data: str) -> None:
+        """Raise where the embeddings are of two networks, as far as cosines and lengths tell."""
+        remedy = "another network, or prepared in another way; embed both alike"
+        if not 0.5 < self.lengths < 2:
+            raise DataError(
+                f"{cohort}: its vectors are {self.lengths:.3g} times as long as those of {data}, "
+                f"which are used as stored: {remedy}"
+            )
+        if min(len(self.own), len(self.theirs)) < 100:
+            return
+        own, theirs, spread = self.own.mean(), self.theirs.mean(), self.theirs.std()
+        if max(abs(own - theirs), abs(self.across - theirs)) > _OFF * spread:
+            raise DataError(
+                f"{cohort}: the cosines of strangers are about {own:.2f}, with those of {data} "
+                f"{self.across:.2f}, there {theirs:.2f} ± {spread:.2f}: {remedy}"
+            )
+
+    def same_picture(self) -> NDArray[np.bool_]:
+        """Tell which images are a picture of the data."""
+        apart = 1e-5 if np.isnan(self.genuine) else 1 - self.genuine
+        return np.asarray(1 - self.nearest < apart / _NEARER)
+
+    @property
+    def strangers_alike(self) -> bool:
+        """Whether people of one name look like strangers to each other."""
+        genuine = 1.0 if np.isnan(self.genuine) else self.genuine
+        return self.alike < (genuine + self.across) / 2
+
+
+def _compare(
+    cohort: Cohort, name: str, embeddings: Embeddings | None, people: Column | None, used: DataInUse
+) -> _Likeness:
+    """Compare all images of a cohort with all that pairs use, block by block."""
+    if embeddings is None:
+        raise DataError("a cohort goes with embeddings")
+    own, rows = cohort.embeddings[name], np.flatnonzero(used.used)
+    unit, theirs = (
+        each if each.normalize else replace(each, normalize=True) for each in (own, embeddings)
+    )
+    vectors, n = unit.rows(np.arange(len(own))), len(own)
+    # The cohort's number of each person of the data: −2 where it has none.
+    code = {person: number for number, person in enumerate(cohort.identity.names)}
+    names = () if people is None else people.names
+    numbers = np.array([*(code.get(person, -2) for person in names), -2], np.int32)
+    persons = numbers[np.full(len(rows), -1) if people is None else people.codes[rows]]
+    nearest = np.full(n, -1, np.float32)
+    across = alike = pairs = 0.0
+    for start in range(0, len(rows), max(1, _CELLS // n)):
+        block = slice(start, start + max(1, _CELLS // n))
+        cosines = vectors @ theirs.rows(rows[block]).T
+        np.maximum(nearest, cosines.max(axis=1), out=nearest)
+        across += float(cosines.sum(dtype=np.float64))
+        for column in np.flatnonzero(persons[block] >= 0):
+            same = cosines[cohort.identity.codes == persons[block][column], column]
+            alike, pairs = alike + float(same.sum()), pairs + len(same)
+    sample, own_sample = _spread(len(rows)), _spread(n)
+    them = None if people is None else people.codes[rows[sample]]
+    longer = np.median(own.norms) / np.median(embeddings.norms[rows]) if len(rows) else 1.0
+    return _Likeness(
+        nearest=nearest,
+        called_alike=np.isin(cohort.identity.codes, persons),
+        people=0 if people is None else len(np.unique(people.codes[rows])),
+        alike=alike / pairs if pairs else np.nan,
+        genuine=float(np.median(used.genuine)) if len(used.genuine) else np.nan,
+        across=across / max(1, n * len(rows)),
+        own=_strangers(vectors[own_sample], cohort.identity.codes[own_sample]),
+        theirs=_strangers(theirs.rows(rows[sample]), them),
+        lengths=1.0 if embeddings.normalize else float(longer),
+    )
+
+
+def _spread(n: int) -> NDArray[np.intp]:
+    """Return some of `n` rows, evenly picked."""
+    return np.unique(np.linspace(0, max(0, n - 1), min(n, _SAMPLED)).astype(np.intp))
+
+
+def _strangers(vectors: Float32, person: NDArray[np.int32] | None) -> Float32:
+    """Return the cosines of strangers; nobody known is a stranger to all others."""
+    left, right = np.triu_indices(len(vectors), 1)
+    if person is not None:
+        apart = (person[left] != person[right]) | (person[left] < 0)
+        left, right = left[apart], right[apart]
+    return np.asarray((vectors @ vectors.T)[left, right])
+
+
+def _without_shared(cohort: Cohort, likeness: _Likeness, where: str) -> Cohort:
+    """Return the cohort without those who are in the data too; say who is left out, and why."""
+    people, codes = len(cohort.identity.names), cohort.identity.codes
+    named = np.unique(codes[likeness.called_alike])
+    notes = []
+    if len(named) > _NUMBERED * min(people, likeness.people) and likeness.strangers_alike:
+        notes.append(
+            f"{cohort.where}: {len(named)} of {people} people are called as people of {where} are, "
+            "but look like strangers to them: taken for others"
+        )
+        named = named[:0]
+    pictured = np.setdiff1d(codes[likeness.same_picture()], named)
+    shared = np.union1d(named, pictured)
+    keep = ~np.isin(codes, shared)
+    if len(shared):
+        example = cohort.identity.names[shared[0]]
+        text = (
+            f"{cohort.where}: {len(shared)} of {people} people are in {where}, too "
+            f"({len(named)} by name, {len(pictured)} by a picture; for example {example!r})"
+        )
+        left = np.unique(cohort.groups.codes[keep])
+        gone = [name for code, name in enumerate(cohort.groups.names) if code not in left]
+        if gone or len(shared) > MOST_SHARED * people:
+            many = len(shared) > MOST_SHARED * people
+            why = "more than 5 %" if many else f"nobody else is in group {gone[0]!r}"
+            raise DataError(f"{text}: {why}; take other people for the cohort")
+        notes.append(f"{text}: left out")
+    made = cohort.subset(np.flatnonzero(keep)) if len(shared) else cohort
+    return replace(made, notes=(*cohort.notes, *notes)) if notes else made
