@@ -32,6 +32,7 @@ class Listed(NamedTuple):
 PARTS = {
     "machine": Listed("The machine", "machine:figures"),
     "fit": Listed("FairCal on one fold of BFW's size, arrays to saved model", "fit:figures"),
+    "beside": Listed("Methods beside FairCal", "beside:figures"),
     "kmeans": Listed("K-means", "kmeans:figures"),
     "pairs": Listed("Pair scores", "pairs:figures"),
     "calibration": Listed("Calibrators of all clusters", "calibration:figures"),

@@ -42,6 +42,7 @@ def figures(quick: bool) -> list[Figure]:
         whole = faircal_command(
             "benchmark", folder / "data", *asked, "--out", folder / "results"
         ).seconds
+        demo = [] if quick else [faircal_command("demo", "--out", folder / "demo").seconds]
     limit = min(limit, _limit_seconds(quick))
     what = "bfw-like, five methods, five folds, all metrics"
     return [
@@ -53,6 +54,7 @@ def figures(quick: bool) -> list[Figure]:
             limit / took,
         ),
         aside("command", "    as a command: files read, report written", whole, "s"),
+        *(Figure("demo", "faircal demo", seconds, "lower", goal=40, unit="s") for seconds in demo),
         aside("peak", "    peak memory of the process", used.peak / 2**30, "GiB"),
     ]
 
