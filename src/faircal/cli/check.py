@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     examples={
         "A dataset folder": "faircal check faces/",
         "A table of scores from 0 to 100": "faircal check scores.csv --score-range 0,100",
+        "A cohort: people of known groups, without pairs": "faircal check public/ "
+        "--attribute ethnicity+gender",
         "Groups of one attribute, for machines": "faircal check faces/ --attribute gender --json",
     },
     exits={0: "The data can be used; there may be warnings.", 2: "It can't be used, or not read."},
@@ -43,6 +45,9 @@ def command(source: PairFiles, attribute: str | None, as_json: bool) -> int:
     Prints how many pairs, images and people there are, features, folds, and how many genuine and
     imposter pairs each group has. Then what is wrong: every fault comes with a count, an example
     and what to do. Groups that are too small to say anything about are named. Writes nothing.
+
+    A folder without pairs is checked as a cohort: how balanced its groups are, and which are of too
+    few people.
 
     Run it before anything else on new data. Next: 'faircal fit', 'faircal audit' or 'faircal
     benchmark'.
@@ -67,28 +72,19 @@ def _show(facts: dict[str, Any], faults: list[Fault]) -> None:
     lines = Table(box=None, show_header=False, pad_edge=False)
     lines.add_column()
     lines.add_column(overflow="fold")
-    labels = f" ({facts['genuine']} genuine, {facts['imposter']} imposter)"
-    attributes = ", ".join(f"{k} ({len(v)} values)" for k, v in facts["attributes"].items())
-    for name, words in {
-        "dataset": facts["name"],
-        "pairs": f"{facts['pairs']}{'' if facts['genuine'] is None else labels}",
-        "images": "unknown" if facts["images"] is None else str(facts["images"]),
-        "identities": "unknown" if facts["identities"] is None else str(facts["identities"]),
-        "features": ", ".join(f"{k} ({v})" for k, v in facts["features"].items()),
-        "attributes": attributes or "none",
-        "folds": ", ".join(f"{k}: {v} pairs" for k, v in facts["folds"].items()),
-    }.items():
+    for name, words in _described(facts).items():
         lines.add_row(name, Text(printable(words)))
     terminal = console()
     terminal.print(lines)
     if facts["groups"]:
         print_table(
-            [facts["attribute"], "people", "genuine", "imposter"],
+            [facts["attribute"], *list(facts["groups"][0])[1:]],
             [
                 [NONE if value is None else str(value) for value in row.values()]
                 for row in facts["groups"]
             ],
         )
+    if facts["groups"] and "pairs" in facts:
         cross, unknown = facts["cross_group_pairs"], facts["unknown_pairs"]
         share = 100 / facts["pairs"]
         terminal.print(
@@ -102,3 +98,24 @@ def _show(facts: dict[str, Any], faults: list[Fault]) -> None:
         terminal.print(line, soft_wrap=True)
     if not any(fault.severity != "note" for fault in faults):
         terminal.print("no faults found")
+
+
+def _described(facts: dict[str, Any]) -> dict[str, str]:
+    """Return the facts about a dataset, or a cohort, in words."""
+    features = ", ".join(f"{k} ({v})" for k, v in facts["features"].items())
+    images, identities = (
+        "unknown" if facts[name] is None else str(facts[name]) for name in ("images", "identities")
+    )
+    own = {"images": images, "identities": identities, "features": features}
+    if "pairs" not in facts:
+        licence = facts["licence"] or "unknown (dataset.json can say it)"
+        return {"dataset": facts["name"], "kind": facts["kind"], **own, "licence": licence}
+    labels = f" ({facts['genuine']} genuine, {facts['imposter']} imposter)"
+    attributes = ", ".join(f"{k} ({len(v)} values)" for k, v in facts["attributes"].items())
+    return {
+        "dataset": facts["name"],
+        "pairs": f"{facts['pairs']}{'' if facts['genuine'] is None else labels}",
+        **own,
+        "attributes": attributes or "none",
+        "folds": ", ".join(f"{k}: {v} pairs" for k, v in facts["folds"].items()),
+    }

@@ -14,15 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
 from faircal._base.jobs import Progress, silent, step
+from faircal.data.cohort import FEW, TOO_FEW, Cohort
 from faircal.data.columns import UNKNOWN
 from faircal.data.dataset import Dataset
+from faircal.data.dataset_folder import load_cohort
 from faircal.data.pair_files import PairFiles
+from faircal.data.tables import has_table
 from faircal.data.types import Fault
 
 #: Below these counts a group's figures are noise: by the rule of three, 300 imposters without a
 #: false match still allow a rate of 1 %.
 LEAST_PEOPLE, LEAST_GENUINE, LEAST_IMPOSTERS = 30, 30, 300
+#: Groups of a cohort whose numbers of people differ by more than this factor are out of balance.
+MOST_UNEQUAL = 2
 
 
 @dataclass(frozen=True)
@@ -41,7 +47,7 @@ class CheckedData:
 def check_data(
     data: PairFiles | str | Path, attribute: str | None = None, *, progress: Progress = silent
 ) -> CheckedData:
-    """Describe a dataset and find what is wrong with it.
+    """Describe a dataset and find what is wrong with it; a folder without pairs is a cohort.
 
     Parameters
     ----------
@@ -56,9 +62,72 @@ def check_data(
     >>> faircal.check_data("faces/").facts["pairs"]  # doctest: +SKIP
     """
     fatal: list[Fault] = []
-    loaded = PairFiles.of(data).load(on_fault=fatal.append, progress=progress)
+    files = PairFiles.of(data)
+    if (
+        files.path.is_dir()
+        and has_table(files.path, "images")
+        and not has_table(files.path, "pairs")
+    ):
+        return check_cohort(files.path, attribute)
+    loaded = files.load(on_fault=fatal.append, progress=progress)
     with step(progress, "checking"):
         return CheckedData(describe_data(loaded, attribute), fatal + find_faults(loaded, attribute))
+
+
+def check_cohort(folder: Path, attribute: str | None = None) -> CheckedData:
+    """Say how balanced a cohort is, and which of its groups are too few."""
+    try:
+        cohort = load_cohort(folder, attribute)
+    except DataError as error:
+        hint = "without pairs it is checked as a cohort; 'faircal pairs' makes pairs"
+        raise DataError(f"{error} ({hint})") from error
+    counts = cohort.counts()
+    facts: dict[str, Any] = {
+        "name": cohort.name,
+        "kind": "cohort: there are no pairs",
+        "simulated": bool(cohort.provenance.get("simulated", False)),
+        "licence": cohort.record()["licence"],
+        "images": len(cohort),
+        "identities": len(cohort.identity.names),
+        "features": {
+            name: f"{each.dimension}-d embeddings" for name, each in cohort.embeddings.items()
+        },
+        "attribute": cohort.attribute,
+        "groups": [
+            {"group": name, "people": people, "images": images}
+            for name, (people, images) in counts.items()
+        ],
+    }
+    return CheckedData(facts, list(_cohort_faults(cohort)))
+
+
+def _cohort_faults(cohort: Cohort) -> Iterator[Fault]:
+    people = {name: count for name, (count, _) in cohort.counts().items()}
+    least, most = (min(people, key=people.__getitem__), max(people, key=people.__getitem__))
+    remedy = f"take {FEW} people a group, better 30: add people or merge groups"
+    for what, low, high in (
+        (f"groups of {TOO_FEW} people or fewer, which are too few", 0, TOO_FEW),
+        (f"groups of fewer than {FEW} people, which are few", TOO_FEW + 1, FEW - 1),
+    ):
+        few = [name for name, count in people.items() if low <= count <= high]
+        if few:
+            yield Fault("warning", what, len(few), f"{few[0]!r} has {people[few[0]]}", remedy)
+    if people[most] > MOST_UNEQUAL * people[least]:
+        example = f"{people[most]} people in {most!r}, {people[least]} in {least!r}"
+        remedy = "take about as many people of each, or rare ones find few of their kind"
+        yield Fault("warning", "groups out of balance", len(people), example, remedy)
+    pairs = np.stack([cohort.identity.codes, cohort.groups.codes], axis=1)
+    who, groups = np.unique(np.unique(pairs[pairs[:, 1] >= 0], axis=0)[:, 0], return_counts=True)
+    if (groups > 1).any():
+        example = f"identity {cohort.identity.names[who[groups > 1][0]]}"
+        remedy = "correct the attribute or the identity"
+        yield Fault("warning", "people in two groups", int((groups > 1).sum()), example, remedy)
+    unknown = int((cohort.groups.codes < 0).sum())
+    if unknown:
+        example, remedy = f"no {cohort.attribute}", "they are of no group: fill in the attribute"
+        yield Fault("note", "images of unknown group", unknown, example, remedy)
+    for note in cohort.notes:
+        yield Fault("note", note, 1, "", "name them in the column 'identity'")
 
 
 def describe_data(data: Dataset, attribute: str | None = None) -> dict[str, Any]:

@@ -14,6 +14,10 @@ from faircal._base.errors import DataError
 from faircal.data.columns import Column, first_true
 from faircal.data.types import DEFAULT_FEATURE, Embeddings
 
+#: A group of fewer people is few, one of no more than `TOO_FEW` too few: how alike strangers of
+#: its kind look to a network varies with who they are.
+FEW, TOO_FEW = 10, 5
+
 
 class CohortVectors(NamedTuple):
     """What a method sees of a cohort, an image a row.
