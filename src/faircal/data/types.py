@@ -121,6 +121,12 @@ class Embeddings:
         each(work, len(rows), _BLOCK)
         return taken
 
+    def unit(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return the vectors of `rows` at unit length, to the last digit of double precision."""
+        taken = self.vectors[rows].astype(np.float64)
+        taken /= np.sqrt(np.einsum("ij,ij->i", taken, taken))[:, None]
+        return taken
+
     def cosine(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the cosine similarity of rows `left` and `right`, clipped to [−1, 1]."""
         return engine(self.device).cosines(self.vectors, self.norms, left, right)

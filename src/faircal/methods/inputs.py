@@ -216,7 +216,7 @@ def check_classes(genuine: int, pairs: int, where: str) -> None:
 
 
 #: Images looked at at a time: their vectors are copied.
-_IMAGES = 2**17
+_IMAGES = 2**16
 
 #: Values by row, and which of them are there.
 _RowValues = tuple[NDArray[Any], NDArray[np.bool_]]
@@ -238,12 +238,15 @@ class ImageValues:
     width : int, optional
         Values of an image; one number, not a row of one, where it is not given.
     dtype : numpy dtype
+    unit : bool
+        Whether `work` is given vectors of unit length in double precision (`Embeddings.unit`).
     """
 
     space: Space
-    work: Callable[[NDArray[np.float32], Engine], NDArray[Any]]
+    work: Callable[[NDArray[Any], Engine], NDArray[Any]]
     dtype: Any
     width: int | None = None
+    unit: bool = False
     # A model must not keep all the vectors alive that it was ever asked about.
     _values: WeakKeyDictionary[Embeddings, _RowValues] = field(
         default_factory=WeakKeyDictionary, init=False
@@ -265,7 +268,8 @@ class ImageValues:
         new = images[~done[images]]
         for start in range(0, len(new), _IMAGES):
             rows = new[start : start + _IMAGES]
-            values[rows] = self.work(embeddings.rows(rows), embeddings.engine)
+            vectors = embeddings.unit(rows) if self.unit else embeddings.rows(rows)
+            values[rows] = self.work(vectors, embeddings.engine)
             done[rows] = True  # after the values: another thread may look
         return values
 
