@@ -145,6 +145,18 @@ def fit_and_score(run: Recorder) -> None:
 
 
 @case
+def rivals(run: Recorder) -> None:
+    """Score normalisation and its like, of the years after the paper."""
+    simulate(run)
+    methods = ("dsn", "dsn --set variant=cdf", "snorm", "asnorm --set k=20", "falcon")
+    for number, method in enumerate(methods):
+        words = f"fit @faces --method {method} --leave-out 5 --out @{number}.faircal"
+        run.faircal(f"fit-{number}", words)
+        run.faircal(f"score-{number}", f"score @{number}.faircal @faces --out @{number}.parquet")
+        run.file(f"score-{number}/table", f"{number}.parquet")
+
+
+@case
 def trained(run: Recorder) -> None:
     """The trained methods with very short schedules, on the processor."""
     try:

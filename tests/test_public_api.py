@@ -11,10 +11,13 @@ from faircal._base import errors
 
 PUBLIC = [
     "AGENDA",
+    "DSN",
+    "FALCON",
     "FSN",
     "FTC",
     "GST",
     "PASS",
+    "ASNorm",
     "Audit",
     "Baseline",
     "BetaCalibrator",
@@ -42,6 +45,7 @@ PUBLIC = [
     "PairStream",
     "ParameterError",
     "PlattCalibrator",
+    "SNorm",
     "SmoothFairCal",
     "SparkEngine",
     "SplineCalibrator",

@@ -31,12 +31,15 @@ class CohortVectors(NamedTuple):
     group : ndarray of shape (n,), int32
         Of each image; −1 is unknown.
     group_names : tuple of str
+    embeddings : Embeddings
+        The vectors as stored.
     """
 
     vectors: NDArray[np.float32]
     person: NDArray[np.int32]
     group: NDArray[np.int32]
     group_names: tuple[str, ...]
+    embeddings: Embeddings
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -155,10 +158,9 @@ class Cohort:
         """Return what a method sees; None where there are no embeddings of `feature`."""
         if feature not in self.embeddings:
             return None
-        vectors = self.embeddings[feature].rows(np.arange(len(self)))
-        return CohortVectors(
-            vectors, self.identity.codes, self.groups.codes, tuple(self.groups.names)
-        )
+        stored, names = self.embeddings[feature], tuple(self.groups.names)
+        vectors = stored.rows(np.arange(len(self)))
+        return CohortVectors(vectors, self.identity.codes, self.groups.codes, names, stored)
 
     def subset(self, rows: NDArray[np.intp]) -> Cohort:
         """Return the cohort of the images `rows`."""

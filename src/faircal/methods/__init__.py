@@ -27,11 +27,14 @@ from typing import Any, TypeVar
 
 from faircal._base.errors import ParameterError
 from faircal._base.registry import Registry, did_you_mean
+from faircal.methods.asnorm import ASNorm
 from faircal.methods.base import Claims, Diagnostics, Method, Needs, Output
 from faircal.methods.baseline import Baseline
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.debiasing import AGENDA, PASS, MultiPASS
+from faircal.methods.dsn import DSN
 from faircal.methods.faircal import FairCal
+from faircal.methods.falcon import FALCON
 from faircal.methods.fsn import FSN
 from faircal.methods.ftc import FTC
 from faircal.methods.gst import GST
@@ -39,6 +42,7 @@ from faircal.methods.inputs import Fitting, Inputs, Space, declared
 from faircal.methods.modelfile import load_method, load_model, save_model
 from faircal.methods.oracle import Oracle
 from faircal.methods.smooth.method import SmoothFairCal
+from faircal.methods.snorm import SNorm
 
 METHODS: Registry[type[Method]] = Registry("method")
 
@@ -51,7 +55,7 @@ def register(method: M) -> M:
     return method
 
 
-# In the order of the paper's tables, ours before the yardstick.
+# In the order of the paper's tables, later rivals after its own, ours before the yardstick.
 for _method in (
     Baseline,
     AGENDA,
@@ -60,6 +64,10 @@ for _method in (
     FTC,
     GST,
     FSN,
+    DSN,
+    SNorm,
+    ASNorm,
+    FALCON,
     FairCal,
     SmoothFairCal,
     Oracle,
@@ -87,7 +95,7 @@ def properties() -> list[dict[str, str | bool]]:
     Examples
     --------
     >>> [row["method"] for row in properties() if row["no_attribute_to_apply"] is False]
-    ['gst', 'oracle']
+    ['gst', 'dsn', 'oracle']
     """
     return [
         {
@@ -108,11 +116,14 @@ def properties() -> list[dict[str, str | bool]]:
 
 __all__ = [
     "AGENDA",
+    "DSN",
+    "FALCON",
     "FSN",
     "FTC",
     "GST",
     "METHODS",
     "PASS",
+    "ASNorm",
     "Baseline",
     "Claims",
     "ClusterMethod",
@@ -125,6 +136,7 @@ __all__ = [
     "Needs",
     "Oracle",
     "Output",
+    "SNorm",
     "SmoothFairCal",
     "Space",
     "declared",

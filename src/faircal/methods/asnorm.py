@@ -127,24 +127,17 @@ def _held_out(people: CohortPeople, sides: PairSides, k: int) -> Moments:
     def work(block: slice) -> None:
         rows = order[starts[block.start] : starts[block.stop]]
         image, partner = sides.image[rows] - block.start, places[sides.partner[rows]]
-        # A column for those who are not in the cohort; who is left out comes last of all.
+        # The last column is for those who are not in the cohort.
         scores = np.pad(sides.unit[block] @ people.vectors.T, ((0, 0), (0, 1)))
-        scores[np.arange(len(scores)), places[block]] = -np.inf
-        scores[:, -1] = -np.inf
+        scores[np.arange(len(scores)), places[block]] = scores[:, -1] = -np.inf
         top = _highest(scores, k + 1)
-        there = np.isfinite(top)
-        top = np.where(there, top, 0.0)
-        total, squares = top[:, :k].sum(axis=1)[image], (top[:, :k] ** 2).sum(axis=1)[image]
-        count = there[:, :k].sum(axis=1)[image]
-        # Where the partner is among them, the one after the last takes the place.
-        theirs = scores[image, partner]
-        last = np.take_along_axis(top[image], count[:, None] - 1, axis=1)[:, 0]
-        among = np.isfinite(theirs) & (theirs >= last)
-        has_next = there[:, k:].any(axis=1)[image]
-        following = np.where(has_next, top[image, -1], 0.0)
-        total += np.where(among, following - np.where(among, theirs, 0.0), 0.0)
-        squares += np.where(among, following**2 - np.where(among, theirs, 0.0) ** 2, 0.0)
-        count = count - (among & ~has_next)
+        # One of k + 1 goes: the partner where among the first k, else the last.
+        out = scores[image, partner]
+        if top.shape[1] > k:
+            out = np.maximum(out, top[image, k])
+        count = np.isfinite(top).sum(axis=1)[image] - np.isfinite(out)
+        top, out = (np.where(np.isfinite(values), values, 0.0) for values in (top, out))
+        total, squares = top.sum(axis=1)[image] - out, (top**2).sum(axis=1)[image] - out**2
         mean[rows], std[rows] = Moments.of_sums(count, total, squares)
 
     each(work, len(sides.unit), BLOCK)

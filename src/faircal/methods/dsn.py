@@ -33,10 +33,10 @@ class DSN(NormalizingMethod):
 
     Every mean and (population) standard deviation is of calibration data. `variant` says of what:
 
-    - ``group``, their M3: imposter pairs within group g, s' = (s − μ_g) / σ_g.
     - ``image``, their M1.1 and M2.1 on both sides, since no image of ours is the enrolled one: the
       cosines of each image with people (each a vector, as in `SNorm`) of the other image's group,
       s' = ½ ((s − μ_l) / σ_l + (s − μ_r) / σ_r). In the fit the pair's people are not among them.
+    - ``group``, their M3: imposter pairs within group g, s' = (s − μ_g) / σ_g.
     - ``cdf``, their M5: normal distributions of genuine and of imposter pairs within group g,
       s' = Φ((s − μ_g⁺) / σ_g⁺) − 1 + Φ((s − μ_g⁻) / σ_g⁻).
 
@@ -48,13 +48,17 @@ class DSN(NormalizingMethod):
     ----------
     attribute : str, optional
         Which attribute makes the groups (``a+b`` crosses); all columns crossed by default.
-    variant : {"group", "image", "cdf"}
+    variant : {"image", "group", "cdf"}
     calibrator : str or Calibrator
 
     Attributes
     ----------
     groups_ : tuple of str
         Groups with statistics of their own.
+    pairs_ : Moments
+        Of imposter pairs, and of genuine ones for ``cdf``, by group; the last of all pairs.
+    moments_ : GroupMoments
+        Of people, for ``image``, by group; the last of all people.
 
     References
     ----------
@@ -75,7 +79,7 @@ class DSN(NormalizingMethod):
     claims = Claims(predictive_equality=True)
 
     attribute: str | None = None
-    variant: Variant = "group"
+    variant: Variant = "image"
     calibrator: str | Calibrator = "beta"
 
     def check_parameters(self) -> None:
@@ -100,7 +104,7 @@ class DSN(NormalizingMethod):
         sets = [pair == code for code in range(len(names))] + [np.ones(len(pair), bool)]
         scores = [[inputs.score[of & inside] for inside in sets] for of in classes]
         # (imposters, genuine pairs) × groups, the last of which is all pairs.
-        self._pairs = Moments(
+        self.pairs_ = Moments(
             np.array([[part.mean() for part in row] for row in scores]),
             np.maximum(np.array([[part.std() for part in row] for row in scores]), 1e-9),
         )
@@ -147,7 +151,7 @@ class DSN(NormalizingMethod):
             )
             return paired(Moments(values[image, other], values[image, n + other]), inputs.score)
         group = np.concatenate([left, right])
-        moments = [Moments(*row) for row in zip(*self._pairs, strict=True)]
+        moments = [Moments(*row) for row in zip(*self.pairs_, strict=True)]
         of_sides = [Moments(one.mean[group], one.std[group]) for one in moments]
         if self.variant == "group":
             return paired(of_sides[0], inputs.score)
@@ -162,7 +166,7 @@ class DSN(NormalizingMethod):
 
     def _get_state(self) -> dict[str, Any]:
         own: dict[str, NDArray[Any]] = (
-            self.moments_.get_state() if self.variant == "image" else self._pairs._asdict()
+            self.moments_.get_state() if self.variant == "image" else self.pairs_._asdict()
         )
         groups = {"attribute": self.attribute_, "groups": list(self.groups_)}
         return {**super()._get_state(), **groups, "dimension": self.space_.dimension, **own}
@@ -178,8 +182,8 @@ class DSN(NormalizingMethod):
                 raise DataError(f"mean: expected {n} rows, found shape {moments.mean.shape}")
             self._set_moments(moments)
             return
-        self._pairs = Moments(*(np.asarray(state[k], np.float64) for k in ("mean", "std")))
+        self.pairs_ = Moments(*(np.asarray(state[k], np.float64) for k in ("mean", "std")))
         expected = (1 + (self.variant == "cdf"), n)
-        shapes = {values.shape for values in self._pairs}
-        if shapes != {expected} or (self._pairs.std <= 0).any():
+        shapes = {values.shape for values in self.pairs_}
+        if shapes != {expected} or (self.pairs_.std <= 0).any():
             raise DataError(f"std: expected numbers above 0 of shape {expected}, found {shapes}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -84,12 +83,12 @@ class FALCON(NormalizingMethod):
     fitted_to_rate = True
 
     kernel: Kernel = "polynomial"
-    ridge: float = 1.0
+    ridge: float = 0.1
     gamma: float = 1.0
     degree: int = 3
     omega: float = 0.75
     target_fpr: float = 1e-3
-    max_images: int = 4000
+    max_images: int = 2000
     random_state: int = 0
     calibrator: str | Calibrator = "beta"
 
@@ -136,9 +135,12 @@ class FALCON(NormalizingMethod):
         products = x @ y.T
         if self.kernel == "rbf":
             return np.asarray(np.exp(2 * self.gamma * (products - 1)))
-        if self.kernel == "polynomial":
-            return np.asarray((self.gamma * products + 1) ** self.degree)
-        return np.asarray(products)
+        if self.kernel == "linear":
+            return np.asarray(products)
+        base, power = self.gamma * products + 1, np.ones_like(products)
+        for _ in range(self.degree):  # some times faster than a power
+            power *= base
+        return power
 
     def _thresholds(self, unit: Float64, engine: Engine) -> Float64:  # noqa: ARG002
         """Return the predicted threshold of each image, (n,)."""

@@ -23,7 +23,7 @@ Codes = NDArray[np.integer]
 #: Images whose scores with a cohort are there at a time.
 BLOCK = 256
 #: No standard deviation is smaller: where cohort scores are all the same there is none.
-_LEAST = 1e-9
+LEAST_STD = 1e-9
 #: People that a cohort has at least: with both of a pair left out there are two to compare with.
 LEAST_PEOPLE = 4
 
@@ -81,7 +81,7 @@ class NormalizingMethod(Method):
 
 
 class Moments(NamedTuple):
-    """Mean and standard deviation of what each image, or each pair's image, scores with a cohort."""
+    """Mean and standard deviation of cohort scores: of an image, or of each side of pairs."""
 
     mean: Float64
     std: Float64
@@ -90,7 +90,7 @@ class Moments(NamedTuple):
     def of_sums(cls, count: Any, total: Float64, squares: Float64) -> Moments:
         """Return those of `count` scores with a sum and a sum of squares."""
         mean = total / count
-        return cls(mean, np.sqrt(np.maximum(squares / count - mean**2, _LEAST**2)))
+        return cls(mean, np.sqrt(np.maximum(squares / count - mean**2, LEAST_STD**2)))
 
     def z(self, score: Float64) -> Float64:
         """Return (s − μ)/σ."""
@@ -154,13 +154,15 @@ class CohortPeople:
     @classmethod
     def of(cls, vectors: Float64, person: Codes, group: Codes | None = None) -> CohortPeople:
         """Take the unit vectors of images, (n, d), with a number of the person and of the group."""
-        keys = np.stack([person, np.zeros_like(person) if group is None else group])
-        who, code = np.unique(keys, axis=1, return_inverse=True)
-        n = len(vectors)
-        places = csr_array((np.ones(n), (code.ravel(), np.arange(n))), (who.shape[1], n))
+        group = np.zeros_like(person) if group is None else group
+        width = int(group.max()) + 1
+        keys, code = np.unique(person * width + group, return_inverse=True)
+        places = csr_array(
+            (np.ones(len(code)), (code, np.arange(len(code)))), (len(keys), len(code))
+        )
         sums = np.asarray(places @ vectors)
         sums /= np.maximum(np.sqrt(np.einsum("ij,ij->i", sums, sums)), 1e-12)[:, None]
-        return cls(sums, who[0], who[1])
+        return cls(sums, *np.divmod(keys, width))
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -170,8 +172,7 @@ class CohortPeople:
         """Return those of the cohort, or else those of the calibration images."""
         vectors, person, whose = sides.unit, sides.person, "calibration people"
         if inputs.cohort is not None:
-            vectors = inputs.cohort.vectors.astype(np.float64)
-            vectors /= np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
+            vectors = inputs.cohort.embeddings.unit(np.arange(len(inputs.cohort.person)))
             person, whose = person.max() + 1 + inputs.cohort.person, "people of the cohort"
         people = cls.of(vectors, person)
         if len(people) < LEAST_PEOPLE:
@@ -275,7 +276,7 @@ class GroupMoments:
             values[block, : len(self.mean)] = x @ self.mean.T
             for g, matrix in enumerate(self.covariance):
                 squares[:, g] = np.einsum("ij,ij->i", x @ matrix, x)
-            np.sqrt(np.maximum(squares, _LEAST**2, out=squares), out=squares)
+            np.sqrt(np.maximum(squares, LEAST_STD**2, out=squares), out=squares)
 
         with one_blas_thread():
             each(work, len(unit), BLOCK)

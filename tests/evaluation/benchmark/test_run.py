@@ -277,8 +277,9 @@ def test_the_record_says_how_it_was_made(finished):
 def test_data_without_groups_is_measured_globally(data, tmp_path, with_attributes):
     bare = with_attributes(data)
     plan = make_plan(bare, BenchmarkSettings(clusters=(4,)))
-    assert {cell.method for cell in plan.cells} == {"baseline", "fsn", "faircal", "smooth"}
-    assert set(plan.left_out) == {"agenda", "pass", "multipass", "ftc", "gst", "oracle"}
+    rivals = {"snorm", "asnorm", "falcon"}
+    assert {cell.method for cell in plan.cells} == {"baseline", "fsn", "faircal", "smooth", *rivals}
+    assert set(plan.left_out) == {"agenda", "pass", "multipass", "ftc", "gst", "dsn", "oracle"}
     settings = BenchmarkSettings(methods=("baseline", "faircal"), clusters=(4,))
     rows = run_benchmark(bare, tmp_path, settings, jobs=1)
     assert {row.group for row in rows} == {"global"}

@@ -92,7 +92,9 @@ class Graph:
     def _add(self, operation: str, inputs: tuple[str, ...], output: str, **settings: Any) -> None:
         from onnx import helper
 
-        self.nodes.append(helper.make_node(operation, inputs, (output,), output, **settings))
+        # TopK says where the highest are, too, and does not without.
+        outputs = (output, f"{output}_places") if operation == "TopK" else (output,)
+        self.nodes.append(helper.make_node(operation, inputs, outputs, output, **settings))
 
     def to_model(self, name: str, words: str, metadata: Mapping[str, str]) -> ModelProto:
         """Return the graph as ONNX keeps it, checked; `name` and `words` say what it is."""

@@ -21,7 +21,20 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import ParameterError
 from faircal.calibrators.base import Calibrator
-from faircal.methods import FSN, GST, Baseline, FairCal, Method, Oracle, SmoothFairCal
+from faircal.methods import (
+    DSN,
+    FALCON,
+    FSN,
+    GST,
+    ASNorm,
+    Baseline,
+    FairCal,
+    Method,
+    Oracle,
+    SmoothFairCal,
+    SNorm,
+)
+from faircal.methods.normalizing import LEAST_STD, GroupMoments, NormalizingMethod
 from faircal.methods.smooth.features import FeatureMap
 from faircal.methods.smooth.method import Profiler
 from faircal.production.onnx.graph import DOUBLE, INTEGER, SINGLE, Graph, GraphValue, sigmoid
@@ -78,6 +91,21 @@ class GraphSide:
     def rows(self) -> GraphValue:
         """The same numbers in double precision, (n, d)."""
         return self.vectors.cast(DOUBLE) if self.normalize else self.exact
+
+    @cached_property
+    def unit(self) -> GraphValue:
+        """At unit length in double precision, (n, d)."""
+        length = self.graph.op("Sqrt", (self.exact * self.exact).sum(1))
+        return self.exact / length.reshaped(-1, 1)
+
+    def moments(self, of_groups: GroupMoments) -> tuple[GraphValue, GraphValue]:
+        """Return means and standard deviations of cosines with groups' people, (n, groups) each."""
+        groups, d = of_groups.mean.shape
+        # All quadratic forms in one product: columns of the groups' matrices side by side.
+        matrices = of_groups.covariance.transpose(1, 0, 2).reshape(d, groups * d)
+        products = (self.unit @ matrices).reshaped(0, groups, d) * self.unit.reshaped(0, 1, d)
+        std = self.graph.op("Sqrt", products.sum(2).most(LEAST_STD**2))
+        return self.unit @ of_groups.mean.T, std
 
     def nearest(self, centers: NDArray[Any]) -> GraphValue:
         """Return the nearest of `centers` (K, d) to each image, (n,); the first of equals."""
@@ -137,15 +165,26 @@ class PairInputs:
         know, a negative one is unknown. The first value is a place in `names`, or their number
         where the pair is of no group.
         """
-        self.group_names = names
-        meaning = "place of the group's name in metadata 'groups'; -1 where it is unknown"
-        left, right = (
-            self.graph.input(f"{side}_group", INTEGER, (PAIRS,), meaning)
-            for side in ("left", "right")
-        )
+        left, right = self._group_inputs(names)
         same, labelled = left.equals(right), (left >= 0) & (right >= 0)
         group = (same & labelled & (left < len(names))).where(left, len(names))
         return group, ~same & labelled
+
+    def side_groups(self, names: tuple[str, ...]) -> tuple[GraphValue, GraphValue]:
+        """Return each image's place in `names`, (n,); their number where the group is not known."""
+        left, right = (
+            ((one >= 0) & (one < len(names))).where(one, len(names))
+            for one in self._group_inputs(names)
+        )
+        return left, right
+
+    def _group_inputs(self, names: tuple[str, ...]) -> list[GraphValue]:
+        self.group_names = names
+        meaning = "place of the group's name in metadata 'groups'; -1 where it is unknown"
+        return [
+            self.graph.input(f"{side}_group", INTEGER, (PAIRS,), meaning)
+            for side in ("left", "right")
+        ]
 
 
 #: What a method's graph gives: score and probability of each pair, (n,) each.
@@ -227,6 +266,89 @@ def _gst(model: GST, pairs: PairInputs) -> Said:
     shift = pairs.graph.constant(np.append(model.shifts_, 0.0), DOUBLE).take(group)
     score = pairs.similarity - shift
     return score, _only(pairs.graph, model.calibrator_, score)
+
+
+def _normalized(
+    model: NormalizingMethod, pairs: PairInputs, *sides: tuple[GraphValue, GraphValue]
+) -> Said:
+    """Return the mean of both sides' (s − μ)/σ, and what the model's one map makes of it."""
+    left, right = ((pairs.similarity - mean) / std for mean, std in sides)
+    return _mapped(model, pairs, (left + right) / 2.0)
+
+
+def _mapped(model: NormalizingMethod, pairs: PairInputs, score: GraphValue) -> Said:
+    return score, _only(pairs.graph, model.calibrator_, score)
+
+
+@exports(SNorm)
+def _snorm(model: SNorm, pairs: PairInputs) -> Said:
+    sides = [side.moments(model.moments_) for side in (pairs.left, pairs.right)]
+    return _normalized(model, pairs, *((mean.column(0), std.column(0)) for mean, std in sides))
+
+
+@exports(ASNorm)
+def _asnorm(model: ASNorm, pairs: PairInputs) -> Said:
+    k = min(model.k, len(model.people_))
+
+    def moments(side: GraphSide) -> tuple[GraphValue, GraphValue]:
+        highest = pairs.graph.constant([k], INTEGER)
+        top = pairs.graph.op("TopK", side.unit @ model.people_.T, highest)  # (n, k)
+        mean = top.sum(1) / float(k)
+        variance = ((top * top).sum(1) / float(k) - mean * mean).most(LEAST_STD**2)
+        return mean, pairs.graph.op("Sqrt", variance)
+
+    return _normalized(model, pairs, moments(pairs.left), moments(pairs.right))
+
+
+@exports(DSN)
+def _dsn(model: DSN, pairs: PairInputs) -> Said:
+    graph, (left, right) = pairs.graph, pairs.side_groups(model.groups_)
+    if model.variant == "image":
+
+        def entry(values: GraphValue, group: GraphValue) -> GraphValue:
+            chosen = graph.op("GatherElements", values, group.reshaped(-1, 1), axis=1)
+            return chosen.reshaped(-1)
+
+        def moments(side: GraphSide, other: GraphValue) -> tuple[GraphValue, GraphValue]:
+            mean, std = side.moments(model.moments_)
+            return entry(mean, other), entry(std, other)
+
+        sides = moments(pairs.left, right), moments(pairs.right, left)
+        return _normalized(model, pairs, *sides)
+
+    def of(row: int, group: GraphValue) -> tuple[GraphValue, GraphValue]:
+        mean, std = (graph.constant(values[row], DOUBLE) for values in model.pairs_)
+        return mean.take(group), std.take(group)
+
+    if model.variant == "group":
+        return _normalized(model, pairs, of(0, left), of(0, right))
+
+    def cdf(mean: GraphValue, std: GraphValue) -> GraphValue:
+        # Runtimes have no error function in double precision.
+        z = (pairs.similarity - mean) / (std * np.sqrt(2.0))
+        return (graph.op("Erf", z.cast(SINGLE)).cast(DOUBLE) + 1.0) / 2.0
+
+    both = [cdf(*of(1, group)) - 1.0 + cdf(*of(0, group)) for group in (left, right)]
+    return _mapped(model, pairs, (both[0] + both[1]) / 2.0)
+
+
+@exports(FALCON)
+def _falcon(model: FALCON, pairs: PairInputs) -> Said:
+    def threshold(side: GraphSide) -> GraphValue:
+        products = side.unit @ model.images_.T
+        kernel = products
+        if model.kernel == "rbf":
+            kernel = ((products - 1.0) * (2 * model.gamma)).exp()
+        elif model.kernel == "polynomial":
+            base = products * model.gamma + 1.0
+            kernel = base
+            for _ in range(model.degree - 1):
+                kernel = kernel * base
+        return (kernel @ model.weights_[:, None]).reshaped(-1)
+
+    both = threshold(pairs.left) + threshold(pairs.right)
+    score = pairs.similarity * model.omega + (1.0 - both) * (1 - model.omega)
+    return _mapped(model, pairs, score)
 
 
 @exports(SmoothFairCal)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 #: Six colours by four styles: twelve pairs before one comes again; markers differ throughout.
 LINES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", ">", "p", "h")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", "*", ">", "p", "h", "d", "8", "H")
 #: The two blues of the paper's violins, one dark and one light in grey print, too.
 GENUINE, IMPOSTER = "#2F5AA8", "#A9D3F0"
 MARK, RULE, FAINT = "#C8102E", "#444444", "#BBBBBB"
