@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 import faircal
 from faircal.data.tables import read_table
+from tests.cohorts import own_and_cohort, write_cohort, write_own
 from tests.data.importers import makers
 from tests.embedding.makers import write_facenet, write_onnx
 
@@ -81,6 +82,16 @@ FUNCTIONS = {
 }
 
 ROWS = 300
+
+
+def gate_and_cohort():
+    """Return pairs of some people at a gate, and a cohort of others of the same network."""
+    people = faircal.simulate("small", seed=5, people=800, images=2400, pairs=7000)
+    return own_and_cohort(people, "ethnicity")
+
+
+FUNCTIONS["gate/"] = lambda _, path: write_own(gate_and_cohort()[0], path)
+FUNCTIONS["cohort/"] = lambda _, path: write_cohort(gate_and_cohort()[1], path)
 
 
 def made(name):

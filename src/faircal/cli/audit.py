@@ -82,6 +82,7 @@ if TYPE_CHECKING:
 @options.rates
 @options.features
 @options.fold
+@options.imposters_from
 @Part.MEASURE.option(
     "--label-noise",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -111,6 +112,10 @@ def command(source: PairFiles, out: Path, as_json: bool, **how: Any) -> None:
     Without enough data that is said instead of a number: under 100 pairs, at a global rate r under
     3 / r; and, where people are known, under 20 effective people (25 at an FPR of 1 %, 78 at
     0.1 %). The raw numbers leave nothing out.
+
+    With --imposters-from genuine pairs are those of DATA, and imposters are strangers of the same
+    group in a cohort: false-positive rates of every group of the cohort, though nobody in DATA has
+    a group. Strangers of DATA tell whether both were photographed alike, and that is said.
 
     Labels of groups may be wrong: --label-noise 0.05 draws 5 % of them anew, 200 times, and shows
     how far error rates and gaps move (label_noise.csv), and what they would be if as many labels

@@ -210,6 +210,14 @@ feature = Part.DATA.option(
     help="Network (name of embeddings) or score column to use, where there are several.",
 )
 fold = Part.DATA.option("--fold", show_default="all pairs", help="Use the pairs of this fold only.")
+imposters_from = Part.DATA.option(
+    "--imposters-from",
+    type=click.Path(path_type=Path),
+    metavar="COHORT",
+    show_default="imposter pairs of DATA",
+    help="Folder with a cohort, public people of known groups: count its strangers of each group "
+    "as imposters beside the genuine pairs of DATA; --attribute is then the cohort's.",
+)
 leave_out = Part.DATA.option(
     "--leave-out",
     metavar="FOLD",

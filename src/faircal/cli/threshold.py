@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from faircal.data import PairFiles
     from faircal.evaluation.audit.rates import OperatingRates
     from faircal.evaluation.thresholds.finding import ThresholdResult
-    from faircal.evaluation.thresholds.guarantee import Guarantee, GuaranteeRow
+    from faircal.evaluation.thresholds.guarantee import GuaranteeRow
 
 #: Exit code where no threshold can be promised.
 REFUSED = 1
@@ -41,6 +41,8 @@ _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cl
         "--within groups --attribute ethnicity --out faces.faircal",
         "In every region, without attributes": "faircal threshold faces.faircal new-people/ "
         "--fpr 0.01 --within clusters",
+        "In every group of a public cohort, where nobody's own group is known": "faircal threshold "
+        "faces.faircal gate/ --fpr 0.01 --imposters-from cohort/ --attribute ethnicity",
         "Of ready-made scores, more surely": "faircal threshold scores.csv --fpr 0.001 "
         "--confidence 0.99",
         "Where the counted rate is met, as papers do": "faircal threshold faces/ --fpr 0.01 "
@@ -77,9 +79,10 @@ _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cl
 @Part.PROMISE.option(
     "--within",
     type=click.Choice(["global", "groups", "clusters"]),
-    default="global",
+    show_default="global; groups with --imposters-from",
     help="Of what it is promised: all pairs, every group, or every cluster of images.",
 )
+@options.imposters_from
 @Part.PROMISE.option(
     "--rule",
     type=click.Choice(["promised", "measured"]),
@@ -120,6 +123,11 @@ def command(
     threshold at which the FPR is at most --fpr, with --confidence. The promise holds for people
     like those of DATA and knows that pairs share people; without identities it can't, and that is
     said. Choose the threshold on people whom MODEL was not fitted on, else it is too low.
+
+    With --imposters-from genuine pairs are those of DATA, and imposters are strangers of the same
+    group in a cohort. The promise is for every group of the cohort, though nobody in DATA has one,
+    and holds as far as both were photographed alike. Strangers of DATA tell whether they were:
+    where the promise is surely not kept, it is refused.
 
     With --within groups or clusters the promise holds in all of them at once; clusters need no
     attribute, and a pair belongs to those of both its images. Clusters of too few people are put to
@@ -183,8 +191,7 @@ def _show(result: ThresholdResult, attribute: str) -> None:
         [_promise(row) for row in chosen.rows],
         title=f"FPR of {100 * chosen.fpr:g} %, {what}, at {confidence}",
     )
-    why = [f"{row.name} is {row.status}" for row in chosen.refused]
-    for words in [*why, *result.resolution(), *_meaning(result), *_conclusion(chosen)]:
+    for words in [*chosen.reasons(), *result.resolution(), *_meaning(result), *_conclusion(result)]:
         click.echo(printable(words))
     if result.written is not None:
         click.echo(f"written: {result.written}")
@@ -237,10 +244,11 @@ def _meaning(result: ThresholdResult) -> list[str]:
     return [at, f"probability {meaning.at_prior:.4g} at a share of {meaning.prior:g} (--prior)"]
 
 
-def _conclusion(chosen: Guarantee) -> list[str]:
+def _conclusion(result: ThresholdResult) -> list[str]:
     """Say the threshold, and what holds at it; or why there is none."""
     from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
+    chosen, source = result.chosen, result.imposters_from
     confidence, rate = f"{100 * chosen.confidence:g} %", f"{100 * chosen.fpr:g} %"
     where = _SCOPES[chosen.scope]
     names = ", ".join(row.name for row in chosen.refused)
@@ -258,8 +266,14 @@ def _conclusion(chosen: Guarantee) -> list[str]:
     if not names:
         how = " (extrapolated)" if chosen.extrapolated else ""
         promise = f"FPR at most {rate} in {where}, with {confidence} confidence{how}"
+        if source is not None:
+            name = source.sources.cohort.name
+            promise += f", for strangers of {name} and those who are photographed like them"
+            return [source.comparison.words(), promise, f"threshold: {chosen.threshold!r}"]
         return [promise, f"threshold: {chosen.threshold!r}"]
     words = [f"no threshold promises an FPR of at most {rate} in {where}: refused for {names}"]
+    if source is not None and source.comparison.unlike:
+        return [source.comparison.words(), *words]
     if not math.isnan(chosen.told_threshold):
         words.append(f"for the others alone: {chosen.told_threshold!r}")
     if not any(NOT_ENOUGH in row.status for row in chosen.refused):

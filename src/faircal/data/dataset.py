@@ -253,7 +253,8 @@ class Dataset:
         attribute = attribute or self.default_attribute
         column = self.image_groups(attribute)
         names = str(attribute).split("+")
-        parts = {name: self.groups(name) for name in names} if len(names) > 1 else {}
+        crossed = len(names) > 1 and attribute not in self.images.attributes
+        parts = {name: self.groups(name) for name in names} if crossed else {}
         left, right = column.codes[self.pairs.left], column.codes[self.pairs.right]
         return Groups(column.names, left, right, parts)
 

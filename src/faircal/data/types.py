@@ -281,7 +281,7 @@ def cross(columns: Mapping[str, Column], attribute: str, where: str = "data") ->
     >>> cross({"ethnicity": e, "gender": g}, "ethnicity+gender")
     Column(codes=array([ 0,  1, -1], dtype=int32), names=('Asian F', 'Black M'))
     """
-    parts = attribute.split("+")
+    parts = [attribute] if attribute in columns else attribute.split("+")
     for part in parts:
         if part not in columns:
             hint = did_you_mean(part, columns)

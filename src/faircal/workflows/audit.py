@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,12 +13,14 @@ from faircal._base.checkpoints import check_checkpoint, resumable
 from faircal._base.errors import ParameterError
 from faircal._base.files import check_output, file_digest, output_folder
 from faircal._base.jobs import Job, Progress, silent, step
-from faircal.data import Dataset, PairFiles, PairStream
+from faircal.data import Cohort, Dataset, PairFiles, PairStream
+from faircal.data.dataset_folder import as_cohort
 from faircal.data.pair_files import fold_named
 from faircal.evaluation.audit import Audit, audit_parts, files_digest
 from faircal.evaluation.audit.label_noise import LABEL_NOISE, LabelNoise, LabelNoiseRow, label_noise
 from faircal.evaluation.audit.rates import MATRIX, MatrixRow, imposter_matrix
 from faircal.evaluation.curves import CURVES, ScoreSource, as_table
+from faircal.evaluation.two_sources import CohortImposters
 from faircal.methods import Method, load_method
 from faircal.metrics.intervals import replicated_values
 from faircal.metrics.measures import RATES
@@ -60,6 +62,7 @@ class AuditRequest:
     about: dict[str, Any]  # what else the result depends on
     label_noise: float | None = None
     progress: Progress = silent
+    cohort: Cohort | None = None  # whose imposters take the place of those of the files
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ def audit_folder(
     rates: Sequence[float] = RATES,
     features: Sequence[str] = (),
     fold: str | None = None,
+    imposters_from: Cohort | str | Path | None = None,
     label_noise: float | None = None,
     stream: bool = False,
     resume: bool = False,
@@ -120,6 +124,9 @@ def audit_folder(
         Networks or score columns to measure; all unless given.
     fold : str, optional
         Measure the pairs of this fold only.
+    imposters_from : Cohort or path, optional
+        Take the imposter pairs of this cohort in place of those of the data, and its groups, of
+        `attribute`. See `faircal.evaluation.two_sources`.
     label_noise : float, optional
         Show how far figures move when this share of the labels of groups is wrong.
     stream : bool
@@ -146,7 +153,7 @@ def audit_folder(
     check_output(out, folder=True)
     check_checkpoint(out / PARTIAL, resume, "an audit")
     fitted = None if model is None else load_method(Path(model))
-    about = {
+    about: dict[str, Any] = {
         "features": list(features),
         "fold": fold,
         "score_range": files.score_range,
@@ -169,6 +176,15 @@ def audit_folder(
     )
     partial = out / PARTIAL
     streamed = stream or resume or files.is_long()
+    if imposters_from is not None:
+        if streamed or engine is not None:
+            raise ParameterError(
+                "--imposters-from: takes all pairs in memory; leave --stream, --resume and --engine"
+                " out, or make a smaller table of pairs"
+            )
+        cohort = as_cohort(imposters_from, attribute)
+        request = replace(request, cohort=cohort)
+        about["imposters_from"] = {"cohort": cohort.name, "sha256": cohort.fingerprint()}
     with _opened(request, streamed, engine) as (pairs, notes, hashed):
         going_on = isinstance(pairs, PairStream)
         job = Job(progress, partial if going_on else None, resume, notes)
@@ -205,7 +221,12 @@ def _opened(
         data, notes = files.load(request.features, **how), []
         if fold is not None:
             data, notes = data.split(fold_named(data, fold))[1], list(data.notes)
-        yield data, notes, {"data_sha256": data.hash(), "data_sha256_of": "values"}
+        hashed = {"data_sha256": data.hash(), "data_sha256_of": "values"}
+        if request.cohort is not None:
+            source = CohortImposters.of(data, request.cohort, request.model)
+            data, notes = source.data, [*notes, *source.notes()]
+            hashed["imposters_from"] = source.as_json()
+        yield data, notes, hashed
 
 
 def _measured(

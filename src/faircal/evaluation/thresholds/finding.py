@@ -14,11 +14,15 @@ from faircal._base.errors import DataError, FairCalError, ParameterError
 from faircal._base.files import check_output
 from faircal._base.jobs import Progress, silent, step
 from faircal.calibrators.prior import SHARE_FIGURE, check_share, shift_prior
-from faircal.data import Dataset, PairFiles
+from faircal.data import Cohort, Dataset, PairFiles
+from faircal.data.dataset_folder import as_cohort
 from faircal.data.pair_files import check_one_feature, fold_named
 from faircal.evaluation.audit import ScoredPairs
 from faircal.evaluation.audit.rates import OperatingRates, rates_at
 from faircal.evaluation.thresholds.guarantee import (
+    COUNTED,
+    EXTRAPOLATED,
+    REFUSED,
     Guarantee,
     Rule,
     Scope,
@@ -28,6 +32,7 @@ from faircal.evaluation.thresholds.guarantee import (
     guarantee,
     imposters,
 )
+from faircal.evaluation.two_sources import CohortImposters, StrangerComparison
 from faircal.methods import Method, load_method
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.prior import fitted_share, probability_at
@@ -71,6 +76,9 @@ class ThresholdResult:
         None where the score does not tell the probability.
     own_people : bool, optional
         Whether the model was fitted on the people of the pairs; None where nothing tells.
+    imposters_from : CohortImposters, optional
+        The cohort whose imposters were counted, and what that rests on; None where they are those
+        of the data.
     notes : tuple of str
         What the promise rests on, and where it does not reach.
     written : Path, optional
@@ -83,6 +91,7 @@ class ThresholdResult:
     rates: list[OperatingRates]
     meaning: ThresholdMeaning | None
     own_people: bool | None = None
+    imposters_from: CohortImposters | None = None
     notes: tuple[str, ...] = ()
     written: Path | None = None
 
@@ -100,8 +109,12 @@ class ThresholdResult:
             "below_resolution": bool(chosen.needed),
             "extrapolated": [row.name for row in chosen.extrapolated],
             "refused": [row.name for row in chosen.refused],
+            "reason": "; ".join(chosen.reasons()) or None,
             "people_known": self.people_known,
             "own_people": self.own_people,
+            "imposters_from": None
+            if self.imposters_from is None
+            else self.imposters_from.as_json(),
             "exceeded": list(self.exceeded),
             "rows": [row._asdict() for row in chosen.rows],
             "needed": [need._asdict() for need in chosen.needed],
@@ -113,10 +126,11 @@ class ThresholdResult:
     def point(self, fold: str | None = None) -> OperatingPoint:
         """Return what goes into the model file."""
         chosen, name = self.chosen, self.data.name
+        own = OWN if self.own_people and self.imposters_from is None else ""
         return OperatingPoint(
             threshold=chosen.threshold,
             on="score",
-            source=f"faircal threshold --rule {chosen.rule}{OWN if self.own_people else ''}",
+            source=f"faircal threshold --rule {chosen.rule}{own}",
             fpr=chosen.fpr,
             confidence=chosen.confidence,
             within=chosen.scope if chosen.rule == "promised" else "",
@@ -154,7 +168,8 @@ def find_threshold(
     fpr: float,
     model: str | Path | None = None,
     confidence: float = 0.95,
-    within: Scope = "global",
+    within: Scope | None = None,
+    imposters_from: Cohort | str | Path | None = None,
     rule: Rule = "promised",
     clusters: int | None = None,
     attribute: str | None = None,
@@ -176,14 +191,17 @@ def find_threshold(
     model : path, optional
         Model file that scores the pairs; else the scores are the data's own.
     confidence : float
-    within : {"global", "groups", "clusters"}
-        Of what it is promised.
+    within : {"global", "groups", "clusters"}, optional
+        Of what it is promised: of all pairs unless given, of groups with a cohort.
+    imposters_from : Cohort or path, optional
+        Take the imposter pairs of this cohort in place of those of the data: a promise for each of
+        its groups. See `faircal.evaluation.two_sources`.
     rule : {"promised", "measured"}
         Which rate: what is promised of people to come, or what is counted in the data.
     clusters : int, optional
         For `within` clusters: how many to find in the data; those of the model unless given.
     attribute : str, optional
-        The attribute that makes the groups.
+        The attribute that makes the groups: of the cohort, where imposters are from one.
     prior : float, optional
         Tell, too, what the threshold is as a probability at this share of genuine pairs.
     feature, fold : str, optional
@@ -202,6 +220,9 @@ def find_threshold(
     files, out = PairFiles.of(data), None if out is None else Path(out)
     if clusters is not None and within != "clusters":
         raise ParameterError(f"--clusters {clusters}: is for --within clusters; give both")
+    if within is None:
+        of_groups = imposters_from is not None and rule == "promised"
+        within = "groups" if of_groups else "global"
     if rule == "measured" and within != "global":
         raise ParameterError(f"--rule measured: is of all pairs; leave --within {within} out")
     _check_model(model, files, prior, out)
@@ -213,6 +234,13 @@ def find_threshold(
     if fold is not None:
         notes += loaded.notes
         loaded = loaded.split(fold_named(loaded, fold))[1]
+    source = None
+    if imposters_from is not None:
+        with step(progress, "pairing the cohort"):
+            cohort = as_cohort(imposters_from, attribute)
+            source = CohortImposters.of(loaded, cohort, fitted, seed)
+        notes += source.notes()
+        loaded = source.data
     output = None if fitted is None else fitted.apply(loaded)
     pairs = ScoredPairs.of_data(loaded, output, attribute or loaded.default_attribute)
     with step(progress, "counting"):
@@ -227,6 +255,8 @@ def find_threshold(
             clusters=clusters,
             seed=seed,
         )
+        if source is not None:
+            chosen = _unlike_refused(chosen, source.comparison)
         at = chosen.told_threshold
         result = ThresholdResult(
             chosen,
@@ -235,6 +265,7 @@ def find_threshold(
             [] if math.isnan(at) else rates_at(pairs, at, level=confidence),
             None if fitted is None else _meaning(at, pairs, fitted, prior),
             own_people,
+            source,
         )
     notes += _notes(result, fitted, clusters)
     if fitted is not None and out is not None:
@@ -299,6 +330,25 @@ def _chosen(
         all_imposters, sets, fpr=fpr, confidence=confidence, scope=within, upper=upper
     )
     return chosen.apart_from(scores)
+
+
+def _unlike_refused(chosen: Guarantee, comparison: StrangerComparison) -> Guarantee:
+    """Refuse what was promised of a cohort that the data is not photographed like.
+
+    How much higher rates are in the data shows at common scores alone; at those that are promised
+    of it was up to five times as much in simulations.
+    """
+    if not comparison.unlike or chosen.rule == "measured":
+        return chosen
+    why = (
+        f"{REFUSED}the data's strangers pass at least {comparison.low:.3g} times as often as the"
+        " cohort's"
+    )
+    rows = tuple(
+        row._replace(status=why) if row.status in (COUNTED, EXTRAPOLATED) else row
+        for row in chosen.rows
+    )
+    return replace(chosen, threshold=math.nan, rows=rows)
 
 
 def _clusters(
@@ -369,7 +419,12 @@ def _notes(result: ThresholdResult, model: Method | None, clusters: int | None) 
             "identities are unknown: pairs are taken as independent, and the threshold is too low"
             " where they share people; add identity (left_identity, right_identity)"
         )
-    if model is not None and result.own_people:
+    if model is not None and result.own_people and result.imposters_from is not None:
+        notes.append(
+            "the model was fitted on the people of the genuine pairs, on whom the FNR is lower than"
+            " on others; the imposters are those of the cohort"
+        )
+    elif model is not None and result.own_people:
         notes.append(
             "WARNING: the model was fitted on these very people, on whom its scores are better than"
             " on others: the threshold is too low. Choose it on people left out:"

@@ -128,6 +128,16 @@ class Guarantee:
         """The sets that nothing is promised of."""
         return tuple(row for row in self.rows if row.status.startswith(REFUSED))
 
+    def reasons(self) -> list[str]:
+        """Say which sets are refused and why; those with the same reason together."""
+        names: dict[str, list[str]] = {}
+        for row in self.refused:
+            names.setdefault(row.status, []).append(row.name)
+        return [
+            f"{', '.join(each)} {'is' if len(each) == 1 else 'are'} {status}"
+            for status, each in names.items()
+        ]
+
     @property
     def extrapolated(self) -> tuple[GuaranteeRow, ...]:
         """The sets whose tail was followed beyond what was counted."""

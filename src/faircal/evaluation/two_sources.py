@@ -1,0 +1,150 @@
+"""Rates of a cohort's imposters, and what they rest on: whether both were photographed alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from faircal.data import Cohort, Dataset
+from faircal.data.pairing.two_sources import TwoSources, two_sources
+from faircal.methods import Method
+from faircal.metrics.intervals.dyadic import IdentifiedPairs
+from faircal.metrics.intervals.sufficient_data import insufficient_data_reason
+
+#: The share of the cohort's strangers at whose score the two sources are compared: a shift shows
+#: there with a tenth of the pairs that a lower rate would take.
+COMPARED_AT = 0.1
+#: Times as many that are taken for alike: two collections are never quite the same.
+_ALIKE = 1.1
+
+
+@dataclass(frozen=True)
+class StrangerComparison:
+    """How many more of one's own strangers reach a score than of a cohort's in the same mix.
+
+    Attributes
+    ----------
+    ratio, low, high : float
+        How many times as many, and its 95 % interval; NaN where nobody can know.
+    at : float
+        The share of the cohort's strangers that reach the score.
+    unknown : str
+        Why nobody can know; empty where it was measured.
+    """
+
+    ratio: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    at: float = COMPARED_AT
+    unknown: str = ""
+
+    @classmethod
+    def of(cls, sources: TwoSources, model: Method | None) -> StrangerComparison:
+        """Compare strangers of both, with their cosines or with what `model` says of them."""
+        data, unknown = sources.strangers()
+        if unknown:
+            return cls(unknown=unknown)
+        score = data.scores if model is None else model.apply(data).score
+        people = IdentifiedPairs.of(data.genuine, data.people)
+        own = data.pairs.left < sources.n_own
+        for side, whose in ((own, "data"), (~own, "cohort")):
+            trials = people.part(side).trials["fpr"]
+            few = insufficient_data_reason(
+                "fpr", trials.pairs, trials.effective_people, COMPARED_AT, of="pairs of strangers"
+            )
+            if few is not None:
+                return cls(unknown=f"in the {whose} there are {few}")
+        reached = score >= np.quantile(score[~own], 1 - COMPARED_AT)
+        mine, theirs = float(reached[own].mean()), float(reached[~own].mean())
+        if theirs == 1:
+            return cls(unknown="all strangers of the cohort have the same score")
+        mine = max(mine, 1 / int(own.sum()))
+        ratio = mine / theirs
+        moves = np.where(own, (reached - mine) / mine, (theirs - reached) / theirs)
+        moves *= ratio / np.where(own, own.sum(), (~own).sum())
+        low, high = people.spread(moves).interval(ratio, 0.95, loss=True)
+        return cls(ratio, low, high, theirs)
+
+    @property
+    def unlike(self) -> bool:
+        """Whether one's own strangers surely pass more often: the cohort's rates are too low."""
+        return self.low > _ALIKE
+
+    def words(self) -> str:
+        """Say whether both were photographed alike, as far as strangers tell."""
+        if self.unknown:
+            return (
+                "whether the cohort and the data were photographed alike is not known: "
+                f"{self.unknown}"
+            )
+        compared = (
+            f"where {100 * self.at:.3g} % of the cohort's strangers pass, drawn from its groups as "
+            f"the data looks, {self.ratio:.3g} times as many of the data's do "
+            f"({self.low:.3g} to {self.high:.3g})"
+        )
+        unlike = "the cohort and the data were not photographed alike"
+        if self.low > 1:
+            rates = "rates of the data's people are higher than the cohort's"
+            return f"WARNING: {unlike}: {compared}; {rates}, and most so where they are low"
+        if self.high < 1:
+            return f"{unlike}: {compared}; rates of the data's people are lower than the cohort's"
+        return (
+            f"no sign that {unlike}: {compared}; rates of the data's people may be up to "
+            f"{self.high:.3g} times the cohort's"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CohortImposters:
+    """Genuine pairs of some data beside a cohort's imposters, and what is to be said of them.
+
+    Attributes
+    ----------
+    sources : TwoSources
+    comparison : StrangerComparison
+    """
+
+    sources: TwoSources
+    comparison: StrangerComparison
+
+    @classmethod
+    def of(
+        cls, data: Dataset, cohort: Cohort, model: Method | None, seed: int = 0
+    ) -> CohortImposters:
+        """Put both together; see `two_sources`."""
+        sources = two_sources(data, cohort, seed)
+        return cls(sources, StrangerComparison.of(sources, model))
+
+    @property
+    def data(self) -> Dataset:
+        """The pairs of both."""
+        return self.sources.data
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything by name, as JSON knows it."""
+        cohort = self.sources.cohort
+        numbers = asdict(self.comparison)
+        return {
+            "cohort": cohort.name,
+            "attribute": cohort.attribute,
+            "people": {name: people for name, (people, _) in cohort.counts().items()},
+            "imposters": int((~self.data.genuine).sum()),
+            "strangers": {k: None if v != v else v for k, v in numbers.items()},
+            "rests_on": self.comparison.words(),
+        }
+
+    def notes(self) -> list[str]:
+        """Say where imposters are from, of whom rates are, and what that rests on."""
+        cohort, left_out = self.sources.cohort, self.sources.left_out
+        notes = list(cohort.notes)
+        imposters = int((~self.data.genuine).sum())
+        notes.append(
+            f"imposters: {imposters:,} pairs of strangers of the same group ({cohort.attribute}) in"
+            f" {cohort.name}; rates of people who are of none of its groups are not known"
+        )
+        if left_out:
+            notes.append(f"the data's own {left_out:,} imposter pairs are left out")
+        return [*notes, self.comparison.words()]
