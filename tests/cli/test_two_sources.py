@@ -109,7 +109,8 @@ def test_an_audit_takes_the_same(home, run_here, without_figures, tmp_path):
     assert "no sign that the cohort and the data were not photographed alike" in done.err
     run = json.loads((tmp_path / "a" / "run.json").read_text())
     assert run["imposters_from"]["cohort"] == "cohort"
-    assert len(run["settings"]["imposters_from"]["sha256"]) == 64
+    assert len(run["imposters_from"]["sha256"]) == 64
+    assert run["settings"]["imposters_from"] == f"{home}/cohort"
     streamed = run_here([*words, "--stream"])
     assert streamed.code == 2
     assert "--imposters-from: takes all pairs in memory" in streamed.err

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import faircal
+from faircal import Cohort, DataError
 from faircal.evaluation.two_sources import CohortImposters, StrangerComparison
+from faircal.model import About, Provenance
 from tests.cohorts import own_and_cohort
 
 
@@ -85,3 +87,43 @@ def test_what_nobody_knows_is_null_for_machines(people):
     assert record["people"] == dict.fromkeys(cohort.groups.names, 30)
     assert record["imposters"] == (~source.data.genuine).sum()
     assert any("own" in note and "imposter pairs are left out" in note for note in source.notes())
+
+
+def test_people_whom_a_model_has_seen_are_refused(people):
+    own, cohort = own_and_cohort(people, "ethnicity")
+    model = faircal.Baseline().fit(people)
+    marks = cohort.marks("embedding")[:3]
+    model.about_ = About(Provenance(cohort={**cohort.record(), "marks": marks}))
+    with pytest.raises(
+        DataError, match=r"fitted with 3 of the 120 people of this cohort.*keep the"
+    ):
+        CohortImposters.of(own, cohort, model)
+    rest = cohort.subset(np.flatnonzero(cohort.identity.codes >= 3))
+    assert CohortImposters.of(own, rest, model).comparison.low < 1
+
+
+def test_people_of_the_data_are_left_out_or_refused(people):
+    own, cohort = own_and_cohort(people, "ethnicity")
+    names = list(cohort.identity.names)
+    shared = own.images.identity.names[0]
+
+    def named(first):
+        identity = [names[code] if code >= first else f"{shared}" for code in cohort.identity.codes]
+        return Cohort(embeddings=cohort.embeddings, identity=identity, groups=cohort.groups)
+
+    notes = CohortImposters.of(own, named(1), None).notes()
+    assert any("1 of 120 people are in own, too" in note for note in notes)
+    with pytest.raises(DataError, match=r"people are in own, too .* take other people"):
+        CohortImposters.of(own, own_as_cohort(own), None)
+
+
+def own_as_cohort(own):
+    """Return the people of the data, under other names."""
+    used = own.used_images()
+    codes = own.images.identity.codes[used]
+    groups = own.image_groups("ethnicity")
+    return Cohort(
+        embeddings=own.embeddings.vectors[used],
+        identity=[f"public {code}" for code in codes],
+        groups=np.array(groups.names)[groups.codes[used]],
+    )

@@ -154,6 +154,14 @@ class Cohort:
             "sha256": self.fingerprint(),
         }
 
+    def marks(self, feature: str) -> list[str]:
+        """Return a mark of each person, of one vector: so a model's file knows who it has seen."""
+        if feature not in self.embeddings:
+            return []
+        first = np.unique(self.identity.codes, return_index=True)[1]
+        vectors = self.embeddings[feature].vectors[first].astype(np.float32)
+        return [hashlib.sha256(vector.tobytes()).hexdigest()[:12] for vector in vectors]
+
     def seen(self, feature: str) -> CohortVectors | None:
         """Return what a method sees; None where there are no embeddings of `feature`."""
         if feature not in self.embeddings:

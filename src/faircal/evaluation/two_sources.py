@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from faircal.data import Cohort, Dataset
+from faircal._base.errors import DataError
+from faircal.data import Cohort, Dataset, load_cohort
 from faircal.data.pairing.two_sources import TwoSources, two_sources
 from faircal.methods import Method
 from faircal.metrics.intervals.dyadic import IdentifiedPairs
@@ -112,15 +114,24 @@ class CohortImposters:
 
     @classmethod
     def of(
-        cls, data: Dataset, cohort: Cohort, model: Method | None, seed: int = 0
+        cls,
+        data: Dataset,
+        cohort: Cohort | str | Path,
+        model: Method | None,
+        attribute: str | None = None,
+        seed: int = 0,
     ) -> CohortImposters:
-        """Put both together; see `two_sources`."""
+        """Put both together; `attribute` makes the groups of a cohort in a folder."""
+        if not isinstance(cohort, Cohort):
+            cohort = load_cohort(cohort, attribute)
         sources = two_sources(data, cohort, seed)
+        if model is not None:
+            _check_unseen(sources.cohort, data.feature, model)
         return cls(sources, StrangerComparison.of(sources, model))
 
     @property
     def data(self) -> Dataset:
-        """The pairs of both."""
+        """The pairs of both sources."""
         return self.sources.data
 
     def as_json(self) -> dict[str, Any]:
@@ -129,6 +140,7 @@ class CohortImposters:
         numbers = asdict(self.comparison)
         return {
             "cohort": cohort.name,
+            "sha256": cohort.fingerprint(),
             "attribute": cohort.attribute,
             "people": {name: people for name, (people, _) in cohort.counts().items()},
             "imposters": int((~self.data.genuine).sum()),
@@ -148,3 +160,16 @@ class CohortImposters:
         if left_out:
             notes.append(f"the data's own {left_out:,} imposter pairs are left out")
         return [*notes, self.comparison.words()]
+
+
+def _check_unseen(cohort: Cohort, feature: str, model: Method) -> None:
+    """Raise where a model was fitted with people of the cohort: their scores are not of others."""
+    made = model.about_.provenance
+    marks = made.cohort.get("marks") if made is not None else None
+    seen = set(cohort.marks(feature)) & set(marks if isinstance(marks, list) else ())
+    if seen:
+        raise DataError(
+            f"{cohort.where}: the model was fitted with {len(seen)} of the"
+            f" {len(cohort.identity.names)} people of this cohort, and rates are to be of people it"
+            " has not seen; give another cohort, or fit with a part of this one and keep the rest"
+        )

@@ -107,7 +107,9 @@ def describe(
         versions=versions(),
         intended_use=intended_use,
         limits=(*limits, *own_limits),
-        cohort={} if cohort is None else cohort.record(),
+        cohort={}
+        if cohort is None
+        else {**cohort.record(), "marks": cohort.marks(getattr(data, "feature", ""))},
     )
     model.about_ = replace(model.about_, provenance=provenance)
     return model.about_

@@ -14,7 +14,6 @@ from faircal._base.errors import ParameterError
 from faircal._base.files import check_output, file_digest, output_folder
 from faircal._base.jobs import Job, Progress, silent, step
 from faircal.data import Cohort, Dataset, PairFiles, PairStream
-from faircal.data.dataset_folder import as_cohort
 from faircal.data.pair_files import fold_named
 from faircal.evaluation.audit import Audit, audit_parts, files_digest
 from faircal.evaluation.audit.label_noise import LABEL_NOISE, LabelNoise, LabelNoiseRow, label_noise
@@ -62,7 +61,9 @@ class AuditRequest:
     about: dict[str, Any]  # what else the result depends on
     label_noise: float | None = None
     progress: Progress = silent
-    cohort: Cohort | None = None  # whose imposters take the place of those of the files
+    cohort: Cohort | str | Path | None = (
+        None  # whose imposters take the place of those of the files
+    )
 
 
 @dataclass(frozen=True)
@@ -182,9 +183,8 @@ def audit_folder(
                 "--imposters-from: takes all pairs in memory; leave --stream, --resume and --engine"
                 " out, or make a smaller table of pairs"
             )
-        cohort = as_cohort(imposters_from, attribute)
-        request = replace(request, cohort=cohort)
-        about["imposters_from"] = {"cohort": cohort.name, "sha256": cohort.fingerprint()}
+        request = replace(request, cohort=imposters_from)
+        about["imposters_from"] = getattr(imposters_from, "where", str(imposters_from))
     with _opened(request, streamed, engine) as (pairs, notes, hashed):
         going_on = isinstance(pairs, PairStream)
         job = Job(progress, partial if going_on else None, resume, notes)
@@ -223,7 +223,8 @@ def _opened(
             data, notes = data.split(fold_named(data, fold))[1], list(data.notes)
         hashed = {"data_sha256": data.hash(), "data_sha256_of": "values"}
         if request.cohort is not None:
-            source = CohortImposters.of(data, request.cohort, request.model)
+            attribute = request.attribute
+            source = CohortImposters.of(data, request.cohort, request.model, attribute)
             data, notes = source.data, [*notes, *source.notes()]
             hashed["imposters_from"] = source.as_json()
         yield data, notes, hashed

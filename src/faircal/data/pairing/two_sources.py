@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal.data.cohort import Cohort
+from faircal.data.cohort_overlap import join_cohort
 from faircal.data.columns import UNKNOWN, Column
 from faircal.data.dataset import Dataset
 from faircal.data.pairing.imposters import Pool, supply, within
@@ -91,7 +92,7 @@ def two_sources(data: Dataset, cohort: Cohort, seed: int = 0) -> TwoSources:
         With embeddings. Its own imposter pairs are left out. Its images keep their groups where
         they have the attribute of the cohort.
     cohort : Cohort
-        Of other people.
+        Of other people; those who are in the data, too, are left out (`join_cohort`).
     seed : int
 
     Examples
@@ -127,7 +128,7 @@ def two_sources(data: Dataset, cohort: Cohort, seed: int = 0) -> TwoSources:
     left_out = len(data) - len(genuine)
     own_pairs = data.subset(genuine)
     own = own_pairs.used_images()
-    cohort = data.with_cohort(cohort).cohort or cohort
+    cohort = join_cohort(data, cohort).cohort or cohort
     n = len(own)
     features = {}
     for name, feature in data.features.items():

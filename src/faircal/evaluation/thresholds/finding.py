@@ -15,7 +15,6 @@ from faircal._base.files import check_output
 from faircal._base.jobs import Progress, silent, step
 from faircal.calibrators.prior import SHARE_FIGURE, check_share, shift_prior
 from faircal.data import Cohort, Dataset, PairFiles
-from faircal.data.dataset_folder import as_cohort
 from faircal.data.pair_files import check_one_feature, fold_named
 from faircal.evaluation.audit import ScoredPairs
 from faircal.evaluation.audit.rates import OperatingRates, rates_at
@@ -237,8 +236,7 @@ def find_threshold(
     source = None
     if imposters_from is not None:
         with step(progress, "pairing the cohort"):
-            cohort = as_cohort(imposters_from, attribute)
-            source = CohortImposters.of(loaded, cohort, fitted, seed)
+            source = CohortImposters.of(loaded, imposters_from, fitted, attribute, seed)
         notes += source.notes()
         loaded = source.data
     output = None if fitted is None else fitted.apply(loaded)
