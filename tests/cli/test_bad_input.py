@@ -1161,6 +1161,24 @@ BENCHMARK = [
         "'calibration'",
     ),
     Case("benchmark: no jobs", "benchmark faces --out b --jobs 0", "--jobs", "x>=1"),
+    Case(
+        "benchmark: two cohorts",
+        f"{BENCH} --cohort faces --draw-cohort 3",
+        "--cohort and --draw-cohort",
+        "give one of them",
+    ),
+    Case(
+        "benchmark: a cohort of too few people",
+        f"{BENCH} --methods baseline --draw-cohort 9",
+        "people drawn as a cohort: expected two or more people in a group",
+        "add people",
+    ),
+    Case(
+        "benchmark: other imposters of scores",
+        "benchmark scores.csv --features score --calibration-imposters random --out b",
+        "found ready-made scores",
+        "take the imposters as given",
+    ),
     Case("benchmark: no starts", f"{BENCH} --n-init 0", "--n-init", "x>=1"),
     Case("benchmark: negative seed", f"{BENCH} --seed -3", "--seed", "x>=0"),
     Case(

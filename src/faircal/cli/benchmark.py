@@ -188,6 +188,9 @@ def command(
     from faircal.workflows.benchmark import benchmark
 
     _check_ways(source, calibrate_on, test_on, moving_only=bool(labels or people_apart))
+    if None not in (how["cohort"], how["draw_cohort"]):
+        problem = "--cohort and --draw-cohort both give a cohort; give one of them"
+        raise click.UsageError(problem, click.get_current_context())
     how["parameters"] = {
         of: {name: value for method, name, value in parameters if method == of}
         for of, _, _ in parameters

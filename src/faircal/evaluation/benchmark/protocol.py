@@ -45,7 +45,7 @@ class Protocol(NamedTuple):
 
     def __call__(self, given: Dataset) -> Dataset:
         """Return the calibration pairs that methods are fitted on."""
-        return self._redrawn(given, self._without_cohort(given))
+        return self._redrawn(given, self._without_cohort(given)) if self.changes_pairs else given
 
     def prepare(self, given: list[Dataset], attributes: Iterable[str]) -> PreparedFolds:
         """Return the calibration pairs of all folds, and what is to be known of them."""
