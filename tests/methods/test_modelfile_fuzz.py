@@ -33,9 +33,11 @@ MODELS = {
     "fsn": {"n_clusters": 3, "calibrator": "isotonic"},
     "oracle": {"attribute": "gender", "calibrator": "spline"},
     "gst": {"attribute": "ethnicity", "calibrator": "platt"},
+    "dsn": {"attribute": "gender"},
+    "falcon": {"max_images": 20, "kernel": "rbf"},
 }
 CLASSIFIERS = {"classifier": "dirichlet", "classifier-isotonic": "isotonic"}
-EACH = 1250
+EACH = 1000
 #: What stands in for any value of the header.
 HOSTILE = [
     *(None, True, False, 0, -1, 1, 2, 7, 1e300, -1e300, 5e-324, 0.5, 2**31, 2**63, 2**64, 10**18),

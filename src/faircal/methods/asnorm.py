@@ -47,9 +47,9 @@ class ASNorm(NormalizingMethod):
 
     References
     ----------
-    Z. N. Karam, W. M. Campbell, N. Dehak: Towards reduced false-alarms using cohorts. ICASSP 2011.
-    P. Matějka et al.: Analysis of score normalization in multilingual speaker recognition.
-    Interspeech 2017.
+    S. Cumani et al.: Comparison of speaker recognition approaches for real applications.
+    Interspeech 2011. P. Matějka et al.: Analysis of score normalization in multilingual speaker
+    recognition. Interspeech 2017 (adaptive S-norm 1).
 
     Examples
     --------
