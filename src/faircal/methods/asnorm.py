@@ -64,7 +64,7 @@ class ASNorm(NormalizingMethod):
     needs = Needs(embeddings=True, folds=True, cohort="optional")
     claims = Claims(improves_accuracy=True)
 
-    k: int = 100
+    k: int = 50
     calibrator: str | Calibrator = "beta"
 
     def check_parameters(self) -> None:
