@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         "--threshold-on calibration --out results/",
         "As calibrated on strangers at random": "faircal benchmark faces/ "
         "--calibration-imposters random --out results/",
+        "With a cohort of public people": "faircal benchmark faces/ --cohort cohort/ "
+        "--cohort-attribute ethnicity --out results/",
         "With a cohort taken out of the calibration people": "faircal benchmark faces/ "
         "--draw-cohort 36 --out results/",
         "A method of your own": "faircal --plugin mine.py benchmark faces/ "
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
         "report",
         "reproduce",
         "tutorials/own-method",
+        "how-to/cohort",
         "how-to/moved-population",
         "how-to/trained-methods",
     ),

@@ -29,12 +29,20 @@ if TYPE_CHECKING:
     examples={
         "A dataset folder": "faircal check faces/",
         "A table of scores from 0 to 100": "faircal check scores.csv --score-range 0,100",
-        "A cohort: people of known groups, without pairs": "faircal check public/ "
-        "--attribute ethnicity+gender",
+        "A cohort: people of known groups, without pairs": "faircal check cohort/ "
+        "--attribute ethnicity",
         "Groups of one attribute, for machines": "faircal check faces/ --attribute gender --json",
     },
     exits={0: "The data can be used; there may be warnings.", 2: "It can't be used, or not read."},
-    see=("import", "pairs", "fit", "audit", "how-to/real-data", "reference/formats"),
+    see=(
+        "import",
+        "pairs",
+        "fit",
+        "audit",
+        "how-to/real-data",
+        "how-to/cohort",
+        "reference/formats",
+    ),
 )
 @options.reads_data
 @options.attribute

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         '--limit "Not tried on children"',
         "Another method, another calibrator": "faircal fit faces/ --method oracle "
         "--attribute ethnicity --calibrator isotonic --out oracle.faircal",
+        "A method that compares with a cohort": "faircal fit faces/ --method asnorm "
+        "--cohort cohort/ --cohort-attribute ethnicity --out asnorm.faircal",
         "A method that trains a network, for fewer epochs": "faircal fit faces/ --method ftc "
         "--attribute ethnicity --set epochs=20 --out ftc.faircal",
         "Go on with a training that was interrupted": "faircal fit faces/ --method ftc "
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
         "score",
         "card",
         "how-to/choose",
+        "how-to/cohort",
         "how-to/trained-methods",
         "how-to/big-data",
         "how-to/spark",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 D = TypeVar("D", bound="PairParts")
 Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
 
 #: More of the cohort's people than this share are not left out, but refused.
 MOST_SHARED = 0.05
@@ -28,9 +29,6 @@ MOST_SHARED = 0.05
 #: by 1 − cosine. On two real networks that finds just the pictures that are there twice under two
 #: names, and no strangers; it holds, too, where all cosines are near 1.
 _NEARER = 10
-#: Where more people than this share, of the cohort or of the data, have a name in common with the
-#: other, and look like strangers to their namesakes, people are merely numbered alike.
-_NUMBERED = 0.5
 #: Strangers' cosines that are off by so many standard deviations are of another network: those of
 #: two groups are up to 6 apart on a strongly biased network, of another camera less.
 _OFF = 7
@@ -106,12 +104,9 @@ class _Likeness:
     ----------
     nearest : ndarray of shape (n,)
         The largest cosine of each image with one of the data.
-    called_alike : ndarray of shape (n,), bool
-        Whether the data has somebody of the same name.
-    people : int
-        Of the data.
-    alike : float
-        The mean cosine of images of people of one name.
+    namesakes : ndarray of shape (n_people,)
+        The mean cosine of each of the cohort's people with those of the data who have their name;
+        NaN where nobody has.
     genuine : float
         The median cosine of the data's genuine pairs; NaN where it has none.
     across : float
@@ -123,9 +118,7 @@ class _Likeness:
     """
 
     nearest: Float32
-    called_alike: NDArray[np.bool_]
-    people: int
-    alike: float
+    namesakes: Float64
     genuine: float
     across: float
     own: Float32
@@ -155,10 +148,10 @@ class _Likeness:
         return np.asarray(1 - self.nearest < apart / _NEARER)
 
     @property
-    def strangers_alike(self) -> bool:
-        """Whether people of one name look like strangers to each other."""
+    def numbered(self) -> bool:
+        """Whether most people look like strangers to their namesakes."""
         genuine = 1.0 if np.isnan(self.genuine) else self.genuine
-        return self.alike < (genuine + self.across) / 2
+        return bool(np.nanmedian(self.namesakes) < (genuine + self.across) / 2)
 
 
 def _compare(
@@ -178,23 +171,23 @@ def _compare(
     numbers = np.array([*(code.get(person, -2) for person in names), -2], np.int32)
     persons = numbers[np.full(len(rows), -1) if people is None else people.codes[rows]]
     nearest = np.full(n, -1, np.float32)
-    across = alike = pairs = 0.0
+    across, (sums, counts) = 0.0, np.zeros((2, len(cohort.identity.names)))
     for start in range(0, len(rows), max(1, _CELLS // n)):
         block = slice(start, start + max(1, _CELLS // n))
         cosines = vectors @ theirs.rows(rows[block]).T
         np.maximum(nearest, cosines.max(axis=1), out=nearest)
         across += float(cosines.sum(dtype=np.float64))
         for column in np.flatnonzero(persons[block] >= 0):
-            same = cosines[cohort.identity.codes == persons[block][column], column]
-            alike, pairs = alike + float(same.sum()), pairs + len(same)
+            person = persons[block][column]
+            same = cosines[cohort.identity.codes == person, column]
+            sums[person] += same.sum()
+            counts[person] += len(same)
     sample, own_sample = _spread(len(rows)), _spread(n)
     them = None if people is None else people.codes[rows[sample]]
     longer = np.median(own.norms) / np.median(embeddings.norms[rows]) if len(rows) else 1.0
     return _Likeness(
         nearest=nearest,
-        called_alike=np.isin(cohort.identity.codes, persons),
-        people=0 if people is None else len(np.unique(people.codes[rows])),
-        alike=alike / pairs if pairs else np.nan,
+        namesakes=np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0),
         genuine=float(np.median(used.genuine)) if len(used.genuine) else np.nan,
         across=across / max(1, n * len(rows)),
         own=_strangers(vectors[own_sample], cohort.identity.codes[own_sample]),
@@ -220,12 +213,13 @@ def _strangers(vectors: Float32, person: NDArray[np.int32] | None) -> Float32:
 def _without_shared(cohort: Cohort, likeness: _Likeness, where: str) -> Cohort:
     """Return the cohort without those who are in the data too; say who is left out, and why."""
     people, codes = len(cohort.identity.names), cohort.identity.codes
-    named = np.unique(codes[likeness.called_alike])
+    named = np.flatnonzero(~np.isnan(likeness.namesakes))
     notes = []
-    if len(named) > _NUMBERED * min(people, likeness.people) and likeness.strangers_alike:
+    if len(named) > MOST_SHARED * people and likeness.numbered:
+        # People who are merely numbered alike, from 0 in both.
         notes.append(
-            f"{cohort.where}: {len(named)} of {people} people are called as people of {where} are, "
-            "but look like strangers to them: taken for others"
+            f"{cohort.where}: {len(named)} of {people} people are called as people of "
+            f"{where} are, but look like strangers to them: taken for others"
         )
         named = named[:0]
     pictured = np.setdiff1d(codes[likeness.same_picture()], named)

@@ -15,9 +15,10 @@ from faircal import DataError, ParameterError
 from faircal._base.jobs import silent
 from faircal.cli.main import main
 from faircal.data import load, open_stream
+from faircal.data.cohort_overlap import join_cohort
 from faircal.data.dataset_folder import save_dataset
 from faircal.data.summary import DataSummary
-from faircal.methods import METHODS, make_method
+from faircal.methods import METHODS, Needs, make_method
 from faircal.production.describe import describe
 from faircal.production.monitoring import survey
 
@@ -98,6 +99,39 @@ def test_which_images_are_used(pairs, data):
     found = DataSummary.of(pairs, "", silent)
     assert (found.pairs, found.genuine) == (len(data), int(data.genuine.sum()))
     np.testing.assert_array_equal(found.images, load(pairs.where).used_images())
+
+
+def test_a_cohort(pairs, folder, tmp_path):
+    """Who of it is left out, and what workers see of it, is as on one machine."""
+
+    class Comparing(METHODS["baseline"]):
+        name, needs = "comparing", Needs(embeddings=True, cohort="required")
+
+        def _fit(self, inputs):
+            def score(part):  # moved by what strangers of the cohort look like
+                vectors = part.cohort.vectors
+                return np.clip(part.score - float((vectors[:100] @ vectors[-100:].T).mean()), -1, 1)
+
+            self.seen_ = inputs.samples(scores=score)
+
+        def _apply(self, inputs):
+            raise NotImplementedError
+
+    others = faircal.simulate("small", seed=1, people=160, images=480, pairs=1200)
+    names = np.array([f"c{name}" for name in others.images.identity.names])
+    names[0] = "p000"
+    cohort = faircal.Cohort(
+        embeddings=others.embeddings.vectors,
+        identity=names[others.images.identity.codes],
+        groups=others.image_groups(),
+    )
+    here, there = (join_cohort(each, cohort) for each in (open_stream(folder, batch=700), pairs))
+    assert len(here.cohort) == len(there.cohort) == 477
+    assert here.cohort.notes == there.cohort.notes
+    found, expected = Comparing().fit(there).seen_, Comparing().fit(here).seen_
+    assert (found.scores == expected.scores).all()
+    with pytest.raises(DataError, match="it needs a cohort"):
+        Comparing().fit(pairs)
 
 
 class TestDescribed:
