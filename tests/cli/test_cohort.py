@@ -94,6 +94,7 @@ class TestFit:
         names = ("name", "attribute", "people", "images", "licence", "provenance", "simulated")
         expected = ["Public", "gender", 158, 474, "CC0", "drawn", True]
         assert [found[name] for name in names] == expected
+        assert "It compares with a cohort of 158 people in 2 groups" in card.facts["limits"][-1]
         for words in ("## Cohort", "| Licence | CC0 |", "| F | 78 | 234 |"):
             assert words in card.markdown
 

@@ -214,8 +214,10 @@ class Cohort:
                     f"them, found {own[name].dimension}; use the same network"
                 )
         like = {
-            name: replace(own[name], normalize=theirs[name].normalize, device=theirs[name].device)
-            for name in shared
+            name: each
+            if (each.normalize, each.device) == (of.normalize, of.device)
+            else replace(each, normalize=of.normalize, device=of.device)
+            for name, each, of in ((name, own[name], theirs[name]) for name in shared)
         }
         return replace(self, embeddings=like)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from faircal._base.errors import NotFittedError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal.calibrators.prior import SHARE_FIGURE
-from faircal.data import ClassifierRows, PairParts
+from faircal.data import ClassifierRows, Cohort, PairParts
 from faircal.data.summary import MOST_COUNTED, AttributeCounts, DataSummary
 from faircal.methods import Method
 from faircal.methods.classifier import FairCalClassifier
@@ -96,6 +97,8 @@ def describe(
         # Who looks for the data that a model was fitted on has no cohort.
         data = data.with_cohort(None)
         own_limits = limits_of_pairs(model, facts, data.feature, simulated)
+        if cohort is not None:
+            own_limits = chain(own_limits, [_of_cohort(cohort)])
     provenance = Provenance(
         data=data.name,
         data_sha256=data.hash() if isinstance(data, ClassifierRows) else data.fingerprint(),
@@ -240,6 +243,14 @@ def _listing(names: Iterable[str]) -> str:
     every = list(names)
     more = f" and {len(every) - _NAMED} more" if len(every) > _NAMED else ""
     return ", ".join(every[:_NAMED]) + more
+
+
+def _of_cohort(cohort: Cohort) -> str:
+    people, groups = len(cohort.identity.names), len(cohort.groups.names)
+    return (
+        f"It compares with a cohort of {people} people in {groups} groups: what it makes of people "
+        "unlike all of them, or photographed otherwise, can't be told."
+    )
 
 
 def _percent(share: float) -> str:
