@@ -14,13 +14,14 @@ from faircal.calibrators import Calibrator
 from faircal.compute import Engine
 from faircal.compute.threads import each, one_blas_thread
 from faircal.methods.base import Claims, Needs
-from faircal.methods.inputs import Float64, ImageValues, Inputs, declared
+from faircal.methods.inputs import Float64, ImageValues, Inputs
 from faircal.methods.normalizing import (
     BLOCK,
     CohortPeople,
     Moments,
     NormalizingMethod,
     PairSides,
+    normalized,
     paired,
 )
 
@@ -79,9 +80,7 @@ class ASNorm(NormalizingMethod):
         return paired(_held_out(people, sides, self.k), inputs.score)
 
     def _scores(self, inputs: Inputs) -> Float64:
-        mean, std = self._values.at(declared(inputs.embeddings, "embeddings"), inputs.images).T
-        sides = np.concatenate([inputs.left, inputs.right])
-        return paired(Moments(mean[sides], std[sides]), inputs.score)
+        return normalized(self._values, inputs)
 
     def _set_people(self, people: Float64) -> None:
         self.people_ = people

@@ -15,8 +15,8 @@ from faircal._base.errors import DataError
 from faircal.calibrators import Calibrator, make_calibrator
 from faircal.compute import Engine
 from faircal.compute.threads import each, one_blas_thread
-from faircal.methods.base import Method, Output
-from faircal.methods.inputs import Float64, Inputs, Space, declared
+from faircal.methods.base import Method, Output, check_truth
+from faircal.methods.inputs import Float64, ImageValues, Inputs, Space, declared
 
 Codes = NDArray[np.integer]
 
@@ -71,10 +71,7 @@ class NormalizingMethod(Method):
 
     def _restore(self, state: dict[str, Any], dimension: int) -> None:
         """Restore what `_get_state` of this class gave."""
-        normalize = state["normalize"]
-        if not isinstance(normalize, bool):
-            raise DataError(f"normalize: expected true or false, found {normalize!r}")
-        self.space_ = Space(dimension, normalize)
+        self.space_ = Space(dimension, check_truth("normalize", state["normalize"]))
         low, high = map(float, state["range"])
         calibrator = make_calibrator(self.calibrator, (low, high))
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))
@@ -281,6 +278,13 @@ class GroupMoments:
         with one_blas_thread():
             each(work, len(unit), BLOCK)
         return values
+
+
+def normalized(values: ImageValues, inputs: Inputs) -> Float64:
+    """Return the normalised score of each pair, given how each image's moments are worked out."""
+    mean, std = values.at(declared(inputs.embeddings, "embeddings"), inputs.images).T
+    sides = np.concatenate([inputs.left, inputs.right])
+    return paired(Moments(mean[sides], std[sides]), inputs.score)
 
 
 def paired(moments: Moments, score: Float64) -> Float64:

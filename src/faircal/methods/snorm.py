@@ -9,13 +9,13 @@ import numpy as np
 
 from faircal.calibrators import Calibrator
 from faircal.methods.base import Claims, Needs
-from faircal.methods.inputs import Float64, ImageValues, Inputs, declared
+from faircal.methods.inputs import Float64, ImageValues, Inputs
 from faircal.methods.normalizing import (
     CohortPeople,
     GroupMoments,
-    Moments,
     NormalizingMethod,
     PairSides,
+    normalized,
     paired,
 )
 
@@ -68,9 +68,7 @@ class SNorm(NormalizingMethod):
         return paired(people.held_out(sides), inputs.score)
 
     def _scores(self, inputs: Inputs) -> Float64:
-        mean, std = self._values.at(declared(inputs.embeddings, "embeddings"), inputs.images).T
-        sides = np.concatenate([inputs.left, inputs.right])
-        return paired(Moments(mean[sides], std[sides]), inputs.score)
+        return normalized(self._values, inputs)
 
     def _set_moments(self, moments: GroupMoments) -> None:
         self.moments_ = moments
