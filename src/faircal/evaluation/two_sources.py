@@ -83,19 +83,18 @@ class StrangerComparison:
                 f"{self.unknown}"
             )
         compared = (
-            f"where {100 * self.at:.3g} % of the cohort's strangers pass, drawn from its groups as "
-            f"the data looks, {self.ratio:.3g} times as many of the data's do "
-            f"({self.low:.3g} to {self.high:.3g})"
+            f"the data's strangers pass {self.ratio:.3g} times as often as the cohort's "
+            f"({self.low:.3g} to {self.high:.3g}, where {100 * self.at:.3g} % pass)"
         )
-        unlike = "the cohort and the data were not photographed alike"
+        unlike = f"the cohort and the data were not photographed alike: {compared}"
         if self.low > 1:
-            rates = "rates of the data's people are higher than the cohort's"
-            return f"WARNING: {unlike}: {compared}; {rates}, and most so where they are low"
+            more = "its rates are higher than the cohort's, and most so where they are low"
+            return f"WARNING: {unlike}; {more}"
         if self.high < 1:
-            return f"{unlike}: {compared}; rates of the data's people are lower than the cohort's"
+            return f"{unlike}; its rates are lower than the cohort's"
         return (
-            f"no sign that {unlike}: {compared}; rates of the data's people may be up to "
-            f"{self.high:.3g} times the cohort's"
+            "as far as strangers tell, the cohort and the data were photographed alike: "
+            f"{compared}; its rates may be up to {self.high:.3g} times the cohort's"
         )
 
 

@@ -24,8 +24,11 @@ from faircal.data.types import Embeddings, Feature, Images, Pairs
 
 Floats = NDArray[np.float64]
 
-#: Imposter pairs of a group, and strangers of each source, at most; and of two people.
-_MOST, _CAP = 30_000, 10
+#: Imposter pairs of a group, and strangers of each source, at most.
+_MOST = 30_000
+#: Pairs of two people, between these, as many as people with the median of images have: the more of
+#: one couple, the fewer people count where some have many images.
+_CAPS = (3, 10)
 #: Images of one's own that strangers are drawn from, at most.
 _IMAGES = 20_000
 #: Rounds of the search for the shares of groups, and the part of the spread that is added.
@@ -67,16 +70,22 @@ class TwoSources:
             return none, "nobody in the data is identified (column 'identity')"
         if len(own) > _IMAGES:
             own = np.sort(rng.choice(own, _IMAGES, replace=False))
-        pool = Pool(person[own].astype(np.int64), np.zeros(len(own), np.int64), _CAP)
-        sides = within(pool, min(_MOST, supply(pool)), rng)
         theirs = np.flatnonzero(self.cohort.groups.codes != UNKNOWN)
         group, theirs = self.cohort.groups.codes[theirs], theirs + n
+        _, who, images = np.unique(person[own], return_inverse=True, return_counts=True)
+        weight = 1 / images[who]  # people count alike
         mine, others = embeddings.rows(own), embeddings.rows(theirs)
-        shares = group_shares(mine, others, person[theirs], group)
-        drawn = _by_shares(shares, person[theirs], group, rng)
+        shares = group_shares(mine, others, person[theirs], group, weight)
+        _, of, images = np.unique(
+            np.stack([person[theirs], group]), axis=1, return_inverse=True, return_counts=True
+        )
+        people = np.bincount(group, 1 / images[of])
+        drawn = [
+            _by_chance(weight, person[own], rng),
+            _by_chance(shares[group] / people[group] / images[of], person[theirs], rng),
+        ]
         left, right = (
-            np.concatenate([own[one], theirs[other]])
-            for one, other in zip(sides, drawn, strict=True)
+            np.concatenate([own[one], theirs[other]]) for one, other in zip(*drawn, strict=True)
         )
         return self.data.with_pairs(Pairs(left, right, np.zeros(len(left), np.bool_))), ""
 
@@ -84,7 +93,8 @@ class TwoSources:
 def two_sources(data: Dataset, cohort: Cohort, seed: int = 0) -> TwoSources:
     """Put the genuine pairs of `data` beside imposter pairs within the groups of `cohort`.
 
-    Every two people of a group are in up to ten pairs, and a group in up to 30,000.
+    Every two people of a group are in up to ten pairs, fewer where most people have but an image or
+    two; a group has up to 30,000.
 
     Parameters
     ----------
@@ -192,7 +202,9 @@ def _within_groups(
     person, lefts, rights = cohort.identity.codes.astype(np.int64), [], []
     for group in range(len(cohort.groups.names)):
         images = np.flatnonzero(cohort.groups.codes == group)
-        pool = Pool(person[images], np.zeros(len(images), np.int64), _CAP)
+        each = np.median(np.unique(person[images], return_counts=True)[1])
+        cap = int(np.clip(each**2, *_CAPS))
+        pool = Pool(person[images], np.zeros(len(images), np.int64), cap)
         left, right = within(pool, min(_MOST, supply(pool)), rng)
         lefts.append(images[left])
         rights.append(images[right])
@@ -204,6 +216,7 @@ def group_shares(
     theirs: NDArray[np.float32],
     person: NDArray[np.integer],
     group: NDArray[np.integer],
+    weight: Floats | None = None,
 ) -> Floats:
     """Return the shares of a cohort's groups that `own` images look like, (n_groups,).
 
@@ -217,6 +230,8 @@ def group_shares(
         Vectors of one's own images, and of the cohort.
     person, group : ndarray of shape (n_theirs,)
         Who is in each image of the cohort, and of which group.
+    weight : ndarray of shape (n,), optional
+        How much each of one's own images counts.
 
     Examples
     --------
@@ -254,7 +269,8 @@ def group_shares(
     shares = np.asarray((people > 0) / (people > 0).sum(), np.float64)
     for _ in range(_ROUNDS):
         belongs = likelihood * shares
-        shares = (belongs / belongs.sum(axis=1, keepdims=True)).mean(axis=0)
+        belongs /= belongs.sum(axis=1, keepdims=True)
+        shares = np.average(belongs, axis=0, weights=weight)
     return shares
 
 
@@ -265,16 +281,10 @@ def _sums(vectors: NDArray[np.float32], code: NDArray[np.integer]) -> Floats:
     return np.add.reduceat(vectors[order], starts, axis=0, dtype=np.float64)
 
 
-def _by_shares(
-    shares: Floats,
-    person: NDArray[np.integer],
-    group: NDArray[np.integer],
-    rng: np.random.Generator,
+def _by_chance(
+    chance: Floats, person: NDArray[np.integer], rng: np.random.Generator
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Draw pairs of two people whose groups come up by their shares; a pair may come up again."""
-    order, size = np.argsort(group, kind="stable"), np.bincount(group, minlength=len(shares))
-    start = np.cumsum(size) - size
-    at = rng.choice(len(shares), (2, _MOST), p=shares)
-    one, two = order[start[at] + (rng.random(at.shape) * size[at]).astype(np.intp)]
+    """Draw pairs of images of two people, each by its chance; a pair may come up again."""
+    one, two = rng.choice(len(chance), (2, _MOST), p=chance / chance.sum())
     different = person[one] != person[two]
     return one[different], two[different]
