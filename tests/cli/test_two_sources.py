@@ -73,7 +73,7 @@ def test_the_promise_says_what_it_rests_on(home, run_here):
     words = done.out.splitlines()
     assert "the cohort and the data were photographed alike" in words[-3]
     assert words[-2].startswith("FPR at most 5 % in every group, with 95 % confidence, for")
-    assert words[-2].endswith("who are photographed like them")
+    assert words[-2].endswith("confidence, for people photographed as those of cohort are")
     assert float(words[-1].removeprefix("threshold: ")) < 1
 
 

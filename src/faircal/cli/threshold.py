@@ -268,7 +268,7 @@ def _conclusion(result: ThresholdResult) -> list[str]:
         promise = f"FPR at most {rate} in {where}, with {confidence} confidence{how}"
         if source is not None:
             name = source.sources.cohort.name
-            promise += f", for strangers of {name} and those who are photographed like them"
+            promise += f", for people photographed as those of {name} are"
             return [source.comparison.words(), promise, f"threshold: {chosen.threshold!r}"]
         return [promise, f"threshold: {chosen.threshold!r}"]
     words = [f"no threshold promises an FPR of at most {rate} in {where}: refused for {names}"]
