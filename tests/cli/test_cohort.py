@@ -212,7 +212,7 @@ class TestCheck:
                 lambda row: (row["ethnicity"], row["gender"]) == ("Asian", "F"),
                 "found 'Asian F' alone",
             ),
-            (lambda row: number(row) == 7, "expected two or more groups"),
+            (lambda row: number(row) == 7, "expected a cohort of people, found one person"),
             (lambda row: number(row) in (7, 30), "two or more people in a group"),
         ],
     )

@@ -225,6 +225,10 @@ class Cohort:
         """Raise where it can be of no use to anybody."""
         if not self.identity.names:
             raise DataError(f"{self.where}: nobody in the cohort is identified; add identity")
+        if len(self.identity.names) == 1:
+            raise DataError(
+                f"{self.where}: expected a cohort of people, found one person; add others"
+            )
         if not self.groups.names:
             raise DataError(f"{self.where}: no group is known; name an attribute with values")
         if len(self.groups.names) == 1:
