@@ -185,3 +185,17 @@ def test_nobody_is_in_both(seed, shared):
     else:
         assert set(cohort.identity.names) == set(map(str, range(20, 50)))
         assert len(cohort) == 90
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_order_of_images_changes_nothing(seed):
+    rng = np.random.default_rng(seed)
+    whole = faircal.simulate("small", seed=0, **SIZES)
+    data, others = whole.split(5)[0], whole.split(5)[1].used_images()
+    rows = np.concatenate([others, data.used_images()[:3]])
+    one, two = (
+        join_cohort(data, cohort_of(whole, each)).cohort for each in (rows, rng.permutation(rows))
+    )
+    assert one.identity.names == two.identity.names
+    assert one.counts() == two.counts()
+    assert one.notes == two.notes
