@@ -300,7 +300,9 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             return "it needs to know who is in each image, and there is no column 'identity'"
         if needs.cohort == "required" and fitting:
             if data.cohort is None:
-                return "it needs a cohort: --cohort DIR, --draw-cohort N (benchmark), load(…, cohort=…)"
+                return (
+                    "it needs a cohort: --cohort DIR, of benchmark --draw-cohort N, load(cohort=)"
+                )
             if data.feature not in data.cohort.embeddings:
                 return f"it needs a cohort, and {data.cohort.where} has no '{data.feature}'"
         return None
