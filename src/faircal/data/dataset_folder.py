@@ -95,7 +95,7 @@ def load(
         layout = ScoreColumns.of(table.schema, features, where)
         images, pairs, joined = build_scored(table, layout, where, limits)
         data = Dataset.assemble(source.stem, images, pairs, joined, limits, {}, where, seed)
-        return join_cohort(data, as_cohort(cohort))
+        return data if cohort is None else join_cohort(data, as_cohort(cohort))
     folder = read_images(source, features, normalize, device)
     images, about, pairs_file = folder.images, folder.about, find_table(source, "pairs")
     index, table, where = Index(images.ids), read_table(pairs_file), str(pairs_file)
@@ -107,7 +107,7 @@ def load(
     data = Dataset.assemble(name, images, pairs, joined, limits, about, str(source), seed)
     if on_fault is None:
         check_vectors(data)
-    return join_cohort(data, as_cohort(cohort))
+    return data if cohort is None else join_cohort(data, as_cohort(cohort))
 
 
 def load_cohort(

@@ -380,7 +380,8 @@ def open_stream(
         vectors = [Path(held.where) for held in source.embeddings.values()]
         files = [table.path, images, path / "dataset.json", *vectors]
         stream = PairStream(source, table, tuple(file for file in files if file.exists()), batch)
-    stream = join_cohort(stream, as_cohort(cohort))
+    if cohort is not None:
+        stream = join_cohort(stream, as_cohort(cohort))
     if fold is not None:
         return stream.only(fold)
     return stream if leave_out is None else stream.without(leave_out)

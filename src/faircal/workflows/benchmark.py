@@ -84,13 +84,14 @@ def benchmark(
     loaded = data if isinstance(data, Dataset) else PairFiles.of(data).load(features, **how)
     if settings.get("draw_cohort") is not None and cohort is None:
         settings["cohort_attribute"] = cohort_attribute
-    else:
-        loaded = join_cohort(loaded, as_cohort(cohort, cohort_attribute))
+    elif (others := as_cohort(cohort, cohort_attribute)) is not None:
+        loaded = join_cohort(loaded, others)
     moving = None
     if calibrate_on is not None:
         source = PairFiles.of(calibrate_on).load(features, **how)
-        source = join_cohort(source, loaded.cohort)
-        loaded = loaded.with_cohort(source.cohort)
+        if loaded.cohort is not None:
+            source = join_cohort(source, loaded.cohort)
+            loaded = loaded.with_cohort(source.cohort)
         loaded, moving = move(source, loaded, labels, people_apart=people_apart)
     for text in () if loaded.cohort is None else loaded.cohort.notes:
         note(f"note: {text}")

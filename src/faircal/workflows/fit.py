@@ -171,13 +171,13 @@ def _opened(
     """
     if engine is not None:
         with engine.opened(files, feature, progress) as frame:
-            pairs = join_cohort(frame, cohort)
+            pairs = frame if cohort is None else join_cohort(frame, cohort)
             yield pairs if leave_out is None else pairs.without(leave_out), ()
     elif stream:
-        rows = join_cohort(files.open_one(feature, progress=progress), cohort)
-        yield rows if leave_out is None else rows.without(leave_out), ()
+        how: dict[str, Any] = {"leave_out": leave_out, "cohort": cohort, "progress": progress}
+        yield files.open_one(feature, **how), ()
     else:
-        data = join_cohort(files.load_one(feature, progress=progress), cohort)
+        data = files.load_one(feature, cohort=cohort, progress=progress)
         if leave_out is None:
             yield data, ()
         else:
