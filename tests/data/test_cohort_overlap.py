@@ -130,6 +130,16 @@ def test_images_in_no_pair_may_be_a_cohort(whole, held_out, tmp_path):
     assert loaded.cohort.notes == streamed.cohort.notes
 
 
+@pytest.mark.parametrize("make", [np.copy, lambda x: x**3, lambda x: x * 2.0 ** np.arange(16)])
+def test_few_dimensions_are_crowded(make):
+    """Strangers are near each other there: they have no picture in common."""
+    whole, others = (faircal.simulate("small", seed=seed, dimension=16) for seed in (0, 1))
+    data = changed(whole, make(whole.embeddings.vectors).astype(np.float32))
+    vectors = make(others.embeddings.vectors).astype(np.float32)
+    joined = join_cohort(data, cohort_of(others, np.arange(2000), vectors, prefix="new "))
+    assert len(joined.cohort.identity.names) > 195
+
+
 class TestAnotherNetwork:
     """A network with a strong common direction: another one has another."""
 

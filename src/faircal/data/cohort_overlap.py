@@ -26,14 +26,15 @@ Float64 = NDArray[np.float64]
 #: More of the cohort's people than this share are not left out, but refused.
 MOST_SHARED = 0.05
 #: Two images are the same picture where they are so many times nearer than the median genuine pair,
-#: by 1 − cosine. On two real networks that finds just the pictures that are there twice under two
-#: names, and no strangers; it holds, too, where all cosines are near 1.
-_NEARER = 10
+#: by 1 − cosine, and so many times nearer than all but 1 % of images are to any stranger. On two
+#: real networks the first finds just the pictures that are there twice under two names; it holds,
+#: too, where all cosines are near 1. The second is for networks of few dimensions.
+_NEARER, _NEARER_STILL = 10, 4
 #: Strangers' cosines that are off by so many standard deviations are of another network: those of
 #: two groups are up to 6 apart on a strongly biased network, of another camera less.
 _OFF = 7
 #: Images, and genuine pairs of each part, that tell what cosines are like.
-_SAMPLED = 1000
+_SAMPLED = 400
 #: Cosines held at a time.
 _CELLS = 1 << 23
 
@@ -109,6 +110,8 @@ class _Likeness:
         NaN where nobody has.
     genuine : float
         The median cosine of the data's genuine pairs; NaN where it has none.
+    crowded : float
+        The largest cosine with a stranger, of one in a hundred of the data's images.
     across : float
         The mean cosine of an image of each.
     own, theirs : ndarray
@@ -120,6 +123,7 @@ class _Likeness:
     nearest: Float32
     namesakes: Float64
     genuine: float
+    crowded: float
     across: float
     own: Float32
     theirs: Float32
@@ -145,7 +149,8 @@ class _Likeness:
     def same_picture(self) -> NDArray[np.bool_]:
         """Tell which images are a picture of the data."""
         apart = 1e-5 if np.isnan(self.genuine) else 1 - self.genuine
-        return np.asarray(1 - self.nearest < apart / _NEARER)
+        least = min(apart / _NEARER, (1 - self.crowded) / _NEARER_STILL)
+        return np.asarray(1 - self.nearest < least)
 
     @property
     def numbered(self) -> bool:
@@ -171,27 +176,33 @@ def _compare(
     numbers = np.array([*(code.get(person, -2) for person in names), -2], np.int32)
     persons = numbers[np.full(len(rows), -1) if people is None else people.codes[rows]]
     nearest = np.full(n, -1, np.float32)
+    sample, own_sample = _spread(len(rows)), _spread(n)
+    known = np.arange(-len(rows), 0) if people is None else people.apart[rows]
+    looked_at, closest = theirs.rows(rows[sample]), np.full(len(sample), -1, np.float32)
     across, (sums, counts) = 0.0, np.zeros((2, len(cohort.identity.names)))
     for start in range(0, len(rows), max(1, _CELLS // n)):
         block = slice(start, start + max(1, _CELLS // n))
-        cosines = vectors @ theirs.rows(rows[block]).T
+        block_rows = theirs.rows(rows[block])
+        cosines = vectors @ block_rows.T
         np.maximum(nearest, cosines.max(axis=1), out=nearest)
         across += float(cosines.sum(dtype=np.float64))
+        strange = known[sample][:, None] != known[block]
+        others = np.where(strange, looked_at @ block_rows.T, -1).max(axis=1)
+        np.maximum(closest, others, out=closest)
         for column in np.flatnonzero(persons[block] >= 0):
             person = persons[block][column]
             same = cosines[cohort.identity.codes == person, column]
             sums[person] += same.sum()
             counts[person] += len(same)
-    sample, own_sample = _spread(len(rows)), _spread(n)
-    them = None if people is None else people.codes[rows[sample]]
     longer = np.median(own.norms) / np.median(embeddings.norms[rows]) if len(rows) else 1.0
     return _Likeness(
         nearest=nearest,
         namesakes=np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0),
         genuine=float(np.median(used.genuine)) if len(used.genuine) else np.nan,
+        crowded=float(np.quantile(closest, 0.99)) if len(closest) else 0.0,
         across=across / max(1, n * len(rows)),
         own=_strangers(vectors[own_sample], cohort.identity.codes[own_sample]),
-        theirs=_strangers(theirs.rows(rows[sample]), them),
+        theirs=_strangers(looked_at, known[sample]),
         lengths=1.0 if embeddings.normalize else float(longer),
     )
 
@@ -201,13 +212,11 @@ def _spread(n: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, max(0, n - 1), min(n, _SAMPLED)).astype(np.intp))
 
 
-def _strangers(vectors: Float32, person: NDArray[np.int32] | None) -> Float32:
-    """Return the cosines of strangers; nobody known is a stranger to all others."""
+def _strangers(vectors: Float32, person: NDArray[np.integer]) -> Float32:
+    """Return the cosines of strangers."""
     left, right = np.triu_indices(len(vectors), 1)
-    if person is not None:
-        apart = (person[left] != person[right]) | (person[left] < 0)
-        left, right = left[apart], right[apart]
-    return np.asarray((vectors @ vectors.T)[left, right])
+    apart = person[left] != person[right]
+    return np.asarray((vectors @ vectors.T)[left[apart], right[apart]])
 
 
 def _without_shared(cohort: Cohort, likeness: _Likeness, where: str) -> Cohort:
