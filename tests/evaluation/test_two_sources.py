@@ -78,6 +78,16 @@ def test_without_people_nobody_can_know(people):
     assert few.unknown.startswith("in the data there are only")
 
 
+def test_a_model_that_needs_groups_of_ones_own_cannot_tell(people):
+    def bare(own):
+        vars(own).update(images=replace(own.images, attributes={}, crossed=()))
+        return own
+
+    model = faircal.Oracle(attribute="ethnicity").fit(people)
+    assert compared(people, model=model, change=bare).unknown.startswith("oracle needs the groups")
+    assert not compared(people, model=model).unknown
+
+
 def test_what_nobody_knows_is_null_for_machines(people):
     own, cohort = own_and_cohort(people, "ethnicity")
     source = CohortImposters.of(own, cohort, None)

@@ -49,6 +49,8 @@ class StrangerComparison:
         data, unknown = sources.strangers()
         if unknown:
             return cls(unknown=unknown)
+        if model is not None and model.needs.groups_to_apply and data.groups().unknown.any():
+            return cls(unknown=f"{model.name} needs the groups of the data's people, too")
         score = data.scores if model is None else model.apply(data).score
         people = IdentifiedPairs.of(data.genuine, data.people)
         own = data.pairs.left < sources.n_own
