@@ -16,11 +16,11 @@ from faircal.compute.threads import each, one_blas_thread
 from faircal.methods.base import Claims, Needs
 from faircal.methods.inputs import Float64, ImageValues, Inputs
 from faircal.methods.normalizing import (
-    BLOCK,
     CohortPeople,
     Moments,
     NormalizingMethod,
     PairSides,
+    images_at_a_time,
     normalized,
     paired,
 )
@@ -113,7 +113,7 @@ def _top_moments(people: Float64, k: int, unit: Float64, engine: Engine) -> Floa
         values[block] = np.transpose(Moments.of_sums(count, top.sum(axis=1), (top**2).sum(axis=1)))
 
     with one_blas_thread():
-        each(work, len(unit), BLOCK)
+        each(work, len(unit), images_at_a_time(len(people)))
     return values
 
 
@@ -139,5 +139,5 @@ def _held_out(people: CohortPeople, sides: PairSides, k: int) -> Moments:
         total, squares = top.sum(axis=1)[image] - out, (top**2).sum(axis=1)[image] - out**2
         mean[rows], std[rows] = Moments.of_sums(count, total, squares)
 
-    each(work, len(sides.unit), BLOCK)
+    each(work, len(sides.unit), images_at_a_time(len(people)))
     return Moments(mean, std)

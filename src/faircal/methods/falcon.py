@@ -16,7 +16,7 @@ from faircal.compute import Engine
 from faircal.compute.threads import each, one_blas_thread
 from faircal.methods.base import Claims, Needs
 from faircal.methods.inputs import Float64, ImageValues, Inputs, declared
-from faircal.methods.normalizing import BLOCK, NormalizingMethod
+from faircal.methods.normalizing import NormalizingMethod, images_at_a_time
 from faircal.methods.trained import check_number
 
 Kernel = Literal["polynomial", "rbf", "linear"]
@@ -148,7 +148,7 @@ class FALCON(NormalizingMethod):
             parts = each(
                 lambda block: self._gram(unit[block], self.images_) @ self.weights_,
                 len(unit),
-                BLOCK,
+                images_at_a_time(len(self.images_)),
             )
         return np.concatenate([np.empty(0), *parts])
 
@@ -200,5 +200,5 @@ def image_thresholds(
         above, below = top[which, whole], top[which, np.minimum(whole + 1, others[block] - 1)]
         thresholds[block] = above + (place[block] - whole) * (below - above)
 
-    each(work, len(rows), BLOCK)
+    each(work, len(rows), images_at_a_time(n))
     return thresholds

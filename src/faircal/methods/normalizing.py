@@ -20,12 +20,17 @@ from faircal.methods.inputs import Float64, ImageValues, Inputs, Space, declared
 
 Codes = NDArray[np.integer]
 
-#: Images whose scores with a cohort are there at a time.
-BLOCK = 256
+#: Scores of images with a cohort that are there at a time.
+_SCORES = 2**22
 #: No standard deviation is smaller: where cohort scores are all the same there is none.
 LEAST_STD = 1e-9
 #: People that a cohort has at least: with both of a pair left out there are two to compare with.
 LEAST_PEOPLE = 4
+
+
+def images_at_a_time(people: int) -> int:
+    """Return how many images' scores with so many people, or images, are there at a time."""
+    return max(8, min(256, _SCORES // max(people, 1)))
 
 
 class NormalizingMethod(Method):
@@ -221,7 +226,7 @@ class CohortPeople:
                 total, squares = total - left_out, squares - left_out**2
             mean[rows], std[rows] = Moments.of_sums(count, total, squares)
 
-        each(work, len(sides.unit), BLOCK)
+        each(work, len(sides.unit), images_at_a_time(len(self)))
         return Moments(mean, std)
 
 
@@ -276,7 +281,7 @@ class GroupMoments:
             np.sqrt(np.maximum(squares, LEAST_STD**2, out=squares), out=squares)
 
         with one_blas_thread():
-            each(work, len(unit), BLOCK)
+            each(work, len(unit), images_at_a_time(self.mean.shape[1]))
         return values
 
 
