@@ -239,7 +239,8 @@ class Cohort:
         if max(people for people, _ in self.counts().values()) < 2:
             raise DataError(
                 f"{self.where}: expected two or more people in a group, found one in each of "
-                f"{len(self.groups.names)}; add people (ten a group, better thirty)"
+                f"{len(self.groups.names)} of {self.attribute}; add people (ten a group, better "
+                "thirty), or name another attribute (--cohort-attribute)"
             )
         for each in self.embeddings.values():
             bad = each.unusable

@@ -94,8 +94,8 @@ def describe(
         facts = _of_pairs(data, progress)
         simulated = bool(data.provenance.get("simulated", False))
         cohort = data.cohort if model.needs.cohort else None
-        # Who looks for the data that a model was fitted on has no cohort.
-        data = data.with_cohort(None)
+        if data.cohort is not None:  # who looks for the data that a model was fitted on has none
+            data = data.with_cohort(None)
         own_limits = limits_of_pairs(model, facts, data.feature, simulated)
         if cohort is not None:
             own_limits = chain(own_limits, [_of_cohort(cohort)])
