@@ -48,6 +48,7 @@ from faircal.evaluation.planning import plan_sample as plan_sample
 from faircal.evaluation.thresholds.finding import find_threshold as find_threshold
 from faircal.evaluation.tuning import choose as choose
 from faircal.methods import AGENDA as AGENDA
+from faircal.methods import CohortFairCal as CohortFairCal
 from faircal.methods import DSN as DSN
 from faircal.methods import FALCON as FALCON
 from faircal.methods import FSN as FSN

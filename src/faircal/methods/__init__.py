@@ -31,6 +31,7 @@ from faircal.methods.asnorm import ASNorm
 from faircal.methods.base import Claims, Diagnostics, Method, Needs, Output
 from faircal.methods.baseline import Baseline
 from faircal.methods.clusters import ClusterMethod
+from faircal.methods.cohort import CohortFairCal
 from faircal.methods.debiasing import AGENDA, PASS, MultiPASS
 from faircal.methods.dsn import DSN
 from faircal.methods.faircal import FairCal
@@ -70,6 +71,7 @@ for _method in (
     FALCON,
     FairCal,
     SmoothFairCal,
+    CohortFairCal,
     Oracle,
 ):
     register(_method)
@@ -127,6 +129,7 @@ __all__ = [
     "Baseline",
     "Claims",
     "ClusterMethod",
+    "CohortFairCal",
     "Diagnostics",
     "FairCal",
     "Fitting",

@@ -1,0 +1,286 @@
+"""CohortFairCal: scores shifted by how alike strangers of each image's own kind look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from faircal._base.container import prefixed, unprefixed
+from faircal._base.errors import DataError, ParameterError
+from faircal.calibrators import Calibrator, make_calibrator, sigmoid
+from faircal.compute import Engine
+from faircal.compute.threads import each, one_blas_thread
+from faircal.data import Dataset
+from faircal.methods.base import Claims, Method, Needs, Output, check_truth
+from faircal.methods.inputs import Float64, ImageValues, Inputs, Space, declared
+from faircal.methods.likeness import CohortImages, Likeness
+from faircal.methods.trait_maps import KINDS, LabelledTraits, TraitMap, choose_map
+
+Codes = NDArray[np.integer]
+
+#: Genuine pairs, pairs of the cohort, and random strangers that a fit goes by, at most.
+_GENUINE, _STRANGERS, _RANDOM = 50_000, 40_000, 30_000
+#: Parts that people are held out in, pairs scored at a time, rounds of expectation-maximisation.
+_PARTS, _PAIRS, _ROUNDS = 5, 16384, 100
+#: An image below this trust is not represented; so large a part of images is worth a note.
+_TRUSTED, _MANY = 0.5, 0.2
+
+
+@dataclass(eq=False, repr=False)
+class CohortFairCal(Method):
+    """Fair without anybody's attributes: a balanced cohort of public people tells who looks alike.
+
+    A *cohort* is some tens of people of each group, run once through the user's network; nobody
+    else's group is asked for. With c(x) the mean of the three highest cosines of image x with
+    people of the cohort, a pair's score s is shifted to
+
+        z = s − ½ (c(x) + c(x')),
+
+    a global calibrator turns z into log-odds T(z), and a regression with a ridge shifts and tilts
+    these by three standardised traits φ of each image (`Likeness`):
+
+        P = sigmoid(u₀ + (φ + φ')·u + max(v₀ + (φ + φ')·v, 0) T(z)).
+
+    It is fitted on the user's genuine pairs against pairs of strangers within groups of the cohort,
+    every group weighing the same. No imposter pair of the user's is used; strangers drawn at random
+    among their images tell how far the cohort's scores lie off theirs, as of other cameras. Shift
+    and regression are each taken only where they are better on people held out. An image that the
+    cohort does not represent is neither shifted nor tilted.
+
+    Parameters
+    ----------
+    calibrator : str or Calibrator
+        What T comes from; see `faircal.calibrators`.
+    share_genuine : float, optional
+        Share of genuine pairs that probabilities are for. None: that of the calibration pairs.
+    random_state : int
+        Seed of the pairs drawn and of the people held out.
+
+    Attributes
+    ----------
+    likeness_ : Likeness
+        What the cohort tells of an image. It holds the mean vector of each of its people.
+    map_ : TraitMap
+        The map, of the ``kind`` that was chosen: plain, shifted or learned.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> from faircal.data.pairing import draw_cohort
+    >>> cal, test = faircal.simulate("small", seed=0).split(test_fold=5)
+    >>> model = faircal.CohortFairCal().fit(draw_cohort(cal, 5, "ethnicity+gender", 0))
+    >>> p = model.predict_proba(test)
+    >>> bool((p >= 0).all() and (p <= 1).all())
+    True
+    """
+
+    name = "cohort"
+    title = "CohortFairCal"
+    needs = Needs(embeddings=True, folds=True, cohort="required")
+    claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
+
+    calibrator: str | Calibrator = "beta"
+    share_genuine: float | None = None
+    random_state: int = 0
+
+    def check_parameters(self) -> None:
+        """Raise `ParameterError` where a parameter's value cannot be."""
+        super().check_parameters()
+        share: Any = self.share_genuine
+        number = isinstance(share, Real) and not isinstance(share, bool)
+        if share is not None and not (number and 0 < float(share) < 1):
+            raise ParameterError(
+                f"share_genuine: expected a number between 0 and 1 or None, found {share!r}"
+            )
+
+    def _fit(self, inputs: Inputs) -> None:
+        embeddings, cohort = declared(inputs.embeddings, "embeddings"), inputs.cohort
+        public = declared(cohort, "a cohort")
+        self.space_, rng = Space.of(embeddings), np.random.default_rng(self.random_state)
+        progress = inputs.job.progress
+        with one_blas_thread():
+            progress("fitting", 0, 3, "how alike strangers look")
+            unit = public.embeddings.unit(np.arange(len(public.person)))
+            images = CohortImages.of(unit, public.person, public.group)
+            self.likeness_ = images.likeness
+            own = _OwnImages.of(inputs, self.likeness_)
+            # Genuine pairs of the user's, strangers of the cohort as they would look there.
+            pairs = self._pairs(inputs, own, images, rng)
+            progress("fitting", 1, 3, "choosing the map on people held out")
+            kind, trials = choose_map(pairs, self.calibrator)
+            progress("fitting", 2, 3, f"the {kind} map")
+            self.map_ = TraitMap.fit(kind, pairs, self.calibrator)
+        self._set_values()
+        progress("fitting", 3, 3, "")
+        for trial in trials:
+            if len(trial.losses):
+                self.diagnostics_.figures[f"held_out_loss_{trial.kind}"] = trial.losses.mean()
+        self.diagnostics_.note(
+            f"the {kind} map of {', '.join(KINDS)} is the best on people held out"
+        )
+        self.diagnostics_.notes.extend(_unrepresented(own.values[:, -1], "calibration images"))
+
+    def _pairs(
+        self, inputs: Inputs, own: _OwnImages, images: CohortImages, rng: np.random.Generator
+    ) -> LabelledTraits:
+        # Pairs in an order of their own, so that the given one changes no digit.
+        left, right = np.sort(np.stack(inputs.positions())[:, inputs.genuine], axis=0)
+        order = np.lexsort((right, left))
+        taken = order[np.sort(rng.permutation(len(order))[:_GENUINE])]
+        left, right, score = left[taken], right[taken], inputs.score[inputs.genuine][taken]
+        fold = declared(inputs.folds, "folds")(_PARTS, self.random_state)
+        part = fold[inputs.genuine][taken]
+        # People of the cohort in parts, too, every group in all of them.
+        one, two, weight = images.strangers(_STRANGERS, rng)
+        parts = 1 + images.parts(_PARTS, rng)[images.person]
+        offset = self._offset(own, images, rng)
+        share = self.share_genuine or inputs.share_genuine
+        weight *= len(taken) * (1 - share) / share
+        trusted = np.ones((len(one), 1))
+        sides = [np.hstack([images.values(*two_), trusted]) for two_ in ((one, two), (two, one))]
+        own_people = len(np.unique(own.person[left]))
+        return LabelledTraits(
+            score=np.concatenate([score, images.cosine(one, two) + offset.score]),
+            left=np.concatenate([own.values[left], sides[0] + offset.values]),
+            right=np.concatenate([own.values[right], sides[1] + offset.values]),
+            genuine=np.repeat([True, False], [len(taken), len(one)]),
+            weight=np.concatenate([np.ones(len(taken)), weight]),
+            part=np.concatenate([np.stack([part, part], 1), np.stack([parts[one], parts[two]], 1)]),
+            unit=float(weight.sum() / len(images.group) + len(taken) / own_people),
+        )
+
+    def _offset(self, own: _OwnImages, images: CohortImages, rng: np.random.Generator) -> _Offset:
+        """Return how far the user's images lie off the cohort's, by strangers at random.
+
+        The cohort's kinds weigh as often as they are among the user's images. What the difference
+        of scores may owe to chance is not taken for one.
+        """
+        shares = own.shares_of_kinds(self.likeness_)
+        one, two = rng.integers(0, len(images.unit), (2, _RANDOM))
+        apart = images.person[one] != images.person[two]
+        one, two = one[apart], two[apart]
+        group = images.group[images.person]
+        weight = shares[group] / np.bincount(group)[group]
+        values, weights = images.values(one, two), weight[one] * weight[two]
+        z = images.cosine(one, two) - (values[:, 0] + images.values(two, one)[:, 0]) / 2
+        mean = np.average(z, weights=weights)
+        # A person's pairs are right or wrong together: each adds their sum, squared.
+        sums = np.bincount(
+            np.concatenate([images.person[one], images.person[two]]),
+            np.tile(weights * (z - mean), 2) / weights.sum(),
+        )
+        left, right = rng.integers(0, len(own.unit), (2, _RANDOM))
+        apart = own.person[left] != own.person[right]
+        left, right = left[apart], right[apart]
+        own_z = np.einsum("ij,ij->i", own.unit[left], own.unit[right])
+        own_z -= (own.values[left, 0] + own.values[right, 0]) / 2
+        trust = own.values[:, -1] + 1e-9
+        off = np.average(own_z, weights=trust[left] * trust[right]) - mean
+        sure = max(1 - 4 * (sums @ sums) / max(off**2, np.finfo(float).tiny), 0.0)
+        of_values = np.average(own.values[:, :-1], axis=0, weights=trust)
+        of_values -= np.average(values, axis=0, weights=weight[one])
+        # z = s − ½ (c + c'): where the scores of pairs are off, z and both traits are.
+        self.diagnostics_.figures["offset_of_the_cohort"] = float(off * sure)
+        return _Offset(float(off * sure + of_values[0]), np.append(of_values, 0.0))
+
+    def _apply(self, inputs: Inputs) -> Output:
+        # Of each image: what it adds to the score, to the log-odds and to their slope.
+        added = self._values.at(declared(inputs.embeddings, "embeddings"), inputs.images)
+        score, probability = inputs.score, np.empty(len(inputs))
+
+        def work(block: slice) -> None:
+            both = added[inputs.left[block]] + added[inputs.right[block]]
+            probability[block] = sigmoid(self.map_.log_odds(score[block], both))
+
+        each(work, len(inputs), _PAIRS)
+        return Output(probability, probability)
+
+    def remarks(self, data: Dataset, output: Output) -> list[str]:  # noqa: ARG002
+        """Say how many of the images in use the cohort does not represent."""
+        inputs = self._inputs(data, fitting=False)
+        if not len(inputs):
+            return []
+        values = self.likeness_(declared(inputs.embeddings, "embeddings").unit(inputs.images))
+        return _unrepresented(values[:, -1], "images in use")
+
+    def _set_values(self) -> None:
+        def work(unit: Float64, _: Engine) -> Float64:
+            return self.map_.of_images(self.likeness_(unit))
+
+        self._values = ImageValues(self.space_, work, np.float64, 3, unit=True)
+
+    def _get_state(self) -> dict[str, Any]:
+        return {
+            **prefixed("cohort", self.likeness_.get_state()),
+            **prefixed("calibrator", self.map_.calibrator.get_state()),
+            "kind": self.map_.kind,
+            "range": list(self.map_.calibrator.score_range),
+            "effects": self.map_.effects,
+            "mean": self.map_.mean,
+            "scale": self.map_.scale,
+            "normalize": self.space_.normalize,
+        }
+
+    def _set_state(self, state: dict[str, Any]) -> None:
+        self.likeness_ = Likeness.restore(unprefixed("cohort", state))
+        low, high = map(float, state["range"])
+        calibrator = make_calibrator(self.calibrator, (low, high))
+        calibrator.set_state(unprefixed("calibrator", state))
+        names = ("effects", "mean", "scale")
+        effects, mean, scale = (np.asarray(state[name], np.float64) for name in names)
+        finite = all(np.isfinite(one).all() for one in (effects, mean, scale))
+        if not finite or effects.shape != (2, 4) or mean.shape != (3,) or scale.shape != (3,):
+            raise DataError("effects: expected finite numbers, (2, 4), of three traits; fit again")
+        if state["kind"] not in KINDS:
+            raise DataError(f"kind: expected one of {', '.join(KINDS)}, found {state['kind']!r}")
+        self.map_ = TraitMap(state["kind"], calibrator, effects, mean, scale)
+        normalize = check_truth("normalize", state["normalize"])
+        self.space_ = Space(self.likeness_.people.shape[1], normalize)
+        self._set_values()
+
+
+class _Offset(NamedTuple):
+    """What is added to a cohort's scores, and to the numbers of its images, (4,)."""
+
+    score: float
+    values: Float64
+
+
+@dataclass(frozen=True, eq=False)
+class _OwnImages:
+    """The user's calibration images: unit vectors, people, and their numbers by the cohort."""
+
+    unit: Float64
+    person: Codes
+    values: Float64
+
+    @classmethod
+    def of(cls, inputs: Inputs, likeness: Likeness) -> _OwnImages:
+        unit = declared(inputs.embeddings, "embeddings").unit(inputs.images)
+        return cls(unit, declared(inputs.folds, "folds").people[inputs.images], likeness(unit))
+
+    def shares_of_kinds(self, likeness: Likeness) -> Float64:
+        """Return the share of each kind among the images, by expectation-maximisation."""
+        kinds, trust = likeness.kinds(self.unit @ likeness.centers.T), self.values[:, -1]
+        shares = np.full(kinds.shape[1], 1 / kinds.shape[1])
+        for _ in range(_ROUNDS):
+            likely = kinds * shares
+            likely /= likely.sum(axis=1, keepdims=True)
+            # One image of each kind is imagined: none is ruled out.
+            shares = (trust @ likely + 1) / (trust.sum() + len(shares))
+        return shares
+
+
+def _unrepresented(trust: Float64, what: str) -> list[str]:
+    """Say so where many images are none of the cohort's kinds."""
+    share = float((trust < _TRUSTED).mean())
+    if share < _MANY:
+        return []
+    note = (
+        f"{100 * share:.0f} % of {what} are unlike all groups of the cohort: they keep the plain "
+    )
+    return [f"{note}map, for which no fairness is claimed; add people like them to the cohort"]

@@ -1,0 +1,256 @@
+"""How alike strangers of its own kind look to a network, for any image: what a cohort tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import log_softmax, softmax
+
+from faircal._base.errors import DataError
+from faircal.compute import Engine
+from faircal.compute.threads import each, one_blas_thread
+
+Float64 = NDArray[np.float64]
+Codes = NDArray[np.integer]
+
+#: People who look most alike: the closest few, and as many as a small group has.
+CLOSEST = (3, 30)
+#: Numbers an image has: the means of its highest cosines, the one with its own kind, its trust.
+WIDTH = len(CLOSEST) + 2
+#: Shares of a cohort's own images that are nearer to a group's centre than where trust begins to
+#: fall, and where none is left.
+_NEAR = (0.97, 0.995)
+#: Of the variance within groups, what is added in every direction: few people say little.
+_ADDED = 0.05
+#: How sharply kinds may be told apart, in units of one over a squared distance.
+_SHARPNESS = np.geomspace(0.1, 1e4, 60)
+_BLOCK = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """What the people of a cohort tell of an image, given its unit vector.
+
+    Each person is one vector, the mean of their images' unit vectors, so that a product with it is
+    a mean cosine. An image has four numbers: the means of its 3 and of its 30 highest cosines with
+    people; its mean cosine with its own kind, where kinds are taken by softmax of the distance to
+    groups' centres; and its *trust*, 1 where the cohort represents it and 0 where it does not:
+    where it is further from every group's centre than the cohort's own images are.
+
+    Attributes
+    ----------
+    people : ndarray of shape (n_people, d)
+    centers : ndarray of shape (n_groups, d)
+        Mean of each group's people.
+    sharpness : float
+        Of kinds.
+    axes : ndarray of shape (d, k)
+        Of the space that the centres span, scaled by how images vary within groups.
+    far : ndarray of shape (2,)
+        Squared distances from the nearest centre, along the axes, where trust begins to fall and
+        where it ends.
+    """
+
+    people: Float64
+    centers: Float64
+    sharpness: float
+    axes: Float64
+    far: Float64
+
+    def __call__(self, unit: Float64, engine: Engine | None = None) -> Float64:  # noqa: ARG002
+        """Return the four numbers of images, shape (n, 4)."""
+        values = np.empty((len(unit), WIDTH))
+
+        def work(block: slice) -> None:
+            cosines = unit[block] @ self.people.T
+            to_centers = unit[block] @ self.centers.T
+            values[block, :-2] = _highest(cosines)
+            values[block, -2] = (to_centers * self.kinds(to_centers)).sum(axis=1)
+            near, end = self.far
+            values[block, -1] = (end - self._distances(unit[block])) / (end - near)
+
+        with one_blas_thread():
+            each(work, len(unit), _BLOCK)
+        np.clip(values[:, -1], 0.0, 1.0, out=values[:, -1])
+        return values
+
+    def kinds(self, to_centers: Float64) -> Float64:
+        """Return how far images belong to each group, given products with the centres."""
+        squares = np.einsum("ij,ij->i", self.centers, self.centers)
+        return np.asarray(softmax(self.sharpness * (2 * to_centers - squares), axis=1))
+
+    def _distances(self, unit: Float64) -> Float64:
+        places, centers = unit @ self.axes, self.centers @ self.axes
+        squares = np.einsum("ij,ij->i", centers, centers) - 2 * places @ centers.T
+        return np.asarray(squares.min(axis=1) + np.einsum("ij,ij->i", places, places))
+
+    def get_state(self) -> dict[str, Any]:
+        """Return all as arrays and numbers."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    @classmethod
+    def restore(cls, state: dict[str, Any]) -> Self:
+        """Return what `get_state` gave."""
+        arrays = {one.name: np.asarray(state[one.name], np.float64) for one in fields(cls)}
+        people, centers, axes = (arrays[name] for name in ("people", "centers", "axes"))
+        d = people.shape[1] if people.ndim == 2 else -1
+        shapes = centers.ndim == axes.ndim == 2 and centers.shape[1] == axes.shape[0] == d
+        sizes = arrays["far"].shape == (2,) and not arrays["sharpness"].ndim
+        if not (shapes and sizes and len(people) and len(centers)):
+            found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+            raise DataError(
+                f"cohort: expected people, centres and axes of one space, found {found}"
+            )
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise DataError("cohort: expected finite numbers")
+        if not arrays["far"][0] < arrays["far"][1]:
+            raise DataError(f"far: expected two ascending distances, found {arrays['far']}")
+        return cls(people, centers, float(arrays["sharpness"]), axes, arrays["far"])
+
+
+@dataclass(frozen=True, eq=False)
+class CohortImages:
+    """The images of a cohort, and what they tell of one another with nobody told of themselves.
+
+    Attributes
+    ----------
+    unit : ndarray of shape (n, d)
+    person : ndarray of shape (n,)
+        Row of `Likeness.people`.
+    group : ndarray of shape (n_people,)
+        Of each person.
+    sizes : ndarray of shape (n_groups,)
+        People of each.
+    likeness : Likeness
+    """
+
+    unit: Float64
+    person: Codes
+    group: Codes
+    sizes: Codes
+    likeness: Likeness
+
+    @classmethod
+    def of(cls, unit: Float64, person: Codes, group: Codes) -> CohortImages:
+        """Take the unit vectors of images, (n, d), with the codes of people and groups."""
+        known = np.flatnonzero(group >= 0)
+        # Image by image in an order of their own, so that the given one changes no digit.
+        known = known[np.lexsort((*unit[known, :3].T, person[known]))]
+        unit, group = unit[known], group[known]
+        _, first, place = np.unique(person[known], return_index=True, return_inverse=True)
+        own = csr_array((np.ones(len(place)), (place, np.arange(len(place)))))
+        people = np.asarray(own @ unit) / np.bincount(place)[:, None]
+        _, of_person = np.unique(group[first], return_inverse=True)
+        sizes = np.bincount(of_person)
+        members = csr_array((np.ones(len(people)), (of_person, np.arange(len(people)))))
+        centers = np.asarray(members @ people) / sizes[:, None]
+        # Each person's distance to the centres, from that of their own group without them.
+        squares = np.einsum("ij,ij->i", centers, centers)
+        near = 2 * people @ centers.T - squares
+        others = _without(centers[of_person], people, sizes[of_person])
+        itself = np.arange(len(people)), of_person
+        near[itself] = 2 * (people * others).sum(axis=1) - (others**2).sum(axis=1)
+        spread = max(float(np.var(unit, axis=0).sum()), np.finfo(float).tiny)
+        likely = [
+            np.mean(np.bincount(of_person, log_softmax(near * s, axis=1)[itself]) / sizes)
+            for s in _SHARPNESS / spread
+        ]
+        sharpness = float(_SHARPNESS[np.argmax(likely)] / spread)
+        # Where images lie around the centre of the others of their group, in the centres' space.
+        _, size, axes = np.linalg.svd(centers - centers.mean(axis=0), full_matrices=False)
+        axes = axes[size > 1e-6 * max(size[0], np.finfo(float).tiny)][: len(centers) - 1].T
+        of_image = of_person[place]
+        away = (unit - _without(centers[of_image], people[place], sizes[of_image])) @ axes
+        share = 1.0 / np.bincount(place)[place]
+        within = (away * share[:, None]).T @ away / len(people)
+        within[np.diag_indices_from(within)] += _ADDED * np.trace(within) / max(len(within), 1)
+        values, turned = np.linalg.eigh(within)
+        axes = axes @ (turned / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
+        distance = ((away @ (turned / np.sqrt(values))) ** 2).sum(axis=1)
+        for code, center in enumerate(centers @ axes):
+            to = ((unit @ axes - center) ** 2).sum(axis=1)
+            distance = np.where(of_image == code, distance, np.minimum(distance, to))
+        far = np.quantile(distance, _NEAR)
+        far[1] = max(far[1], far[0] * (1 + 1e-6) + np.finfo(float).tiny)
+        return cls(unit, place, of_person, sizes, Likeness(people, centers, sharpness, axes, far))
+
+    def values(self, images: Codes, partners: Codes) -> Float64:
+        """Return the first three numbers of `images`, told by neither of a pair's two people."""
+        likeness, group = self.likeness, self.group[self.person]
+        values = np.empty((len(images), WIDTH - 1))
+        own, other = self.person[images], self.person[partners]
+        cosines, to_centers = self.unit @ likeness.people.T, self.unit @ likeness.centers.T
+        kinds = likeness.kinds(to_centers)
+        at = group[images]
+        # The own group's mean, without the two.
+        out = np.where(self.group[other] == at, cosines[images, other], 0.0)
+        left = np.maximum(self.sizes[at] - 1 - (self.group[other] == at), 1)
+        total = to_centers[images, at] * self.sizes[at] - cosines[images, own] - out
+        values[:, -1] = (to_centers * kinds).sum(axis=1)[images]
+        values[:, -1] += kinds[images, at] * (total / left - to_centers[images, at])
+
+        def work(block: slice) -> None:
+            taken, rows = cosines[images[block]], np.arange(len(images[block]))
+            taken[rows, own[block]] = taken[rows, other[block]] = -np.inf
+            values[block, :-1] = _highest(taken, without=2)
+
+        each(work, len(images), _BLOCK)
+        return values
+
+    def cosine(self, one: Codes, two: Codes) -> Float64:
+        """Return the scores of pairs of images."""
+        return np.asarray(np.einsum("ij,ij->i", self.unit[one], self.unit[two]))
+
+    def parts(self, n_parts: int, rng: np.random.Generator) -> Codes:
+        """Deal people to parts at random, (n_people,), those of each group evenly."""
+        order = rng.permutation(len(self.group))
+        order = order[np.argsort(self.group[order], kind="stable")]
+        parts = np.empty(len(order), np.int64)
+        parts[order] = np.arange(len(order)) % n_parts
+        return parts
+
+    def strangers(self, most: int, rng: np.random.Generator) -> tuple[Codes, Codes, Float64]:
+        """Return pairs of images of two people of one group, and weights that add up to 1.
+
+        Every group weighs the same.
+
+        Parameters
+        ----------
+        most : int
+            Pairs in all, about.
+        rng : Generator
+        """
+        lefts, rights, weights = [], [], []
+        groups = np.flatnonzero(self.sizes > 1)
+        for group in groups:
+            rows = np.flatnonzero(self.group[self.person] == group)
+            if len(rows) ** 2 / 2 <= most:
+                left, right = (rows[part] for part in np.triu_indices(len(rows), 1))
+            else:
+                left, right = rows[rng.integers(0, len(rows), (2, 2 * most // len(groups)))]
+            two = np.flatnonzero(self.person[left] != self.person[right])
+            two = rng.permutation(two)[: max(most // len(groups), 1)]
+            lefts.append(left[two])
+            rights.append(right[two])
+            weights.append(np.full(len(two), 1 / (len(two) * len(groups))))
+        return np.concatenate(lefts), np.concatenate(rights), np.concatenate(weights)
+
+
+def _highest(cosines: Float64, without: int = 0) -> Float64:
+    """Return the means of the highest cosines, (n, 2); `without` as many of each are none."""
+    n = cosines.shape[1]
+    most = min(max(CLOSEST), n - without)
+    top = np.partition(cosines, n - most, axis=1)[:, n - most :]
+    top.sort(axis=1)
+    return np.stack([top[:, -min(k, most) :].mean(axis=1) for k in CLOSEST], axis=1)
+
+
+def _without(centers: Float64, rows: Float64, sizes: Codes) -> Float64:
+    """Return means of groups without one of them; with nobody else, the mean itself."""
+    others = np.maximum(sizes - 1, 1)[:, None]
+    left = (centers * sizes[:, None] - rows) / others
+    return np.where((sizes > 1)[:, None], left, centers)
