@@ -141,6 +141,8 @@ def test_main_job_without_extras(tmp_path):
     assert found.stdout == "done\n"
     assert (tmp_path / "out" / "results.csv").exists()
     record = json.loads((tmp_path / "out" / "run.json").read_text())
+    cohort = record["left_out"].pop("cohort")
+    assert "it needs a cohort" in cohort
     assert record["left_out"] == dict.fromkeys(TRAINED, f"it {REMEDY}")
 
 
@@ -162,7 +164,7 @@ class TestWithoutTorch:
         for name in TRAINED:
             assert len(re.findall(rf"\b{name}\b.*{re.escape(REMEDY)}\n", found.stderr)) == 1
         assert "FairCal" in found.stdout
-        assert json.loads((out / "run.json").read_text())["left_out"].keys() == set(TRAINED)
+        assert json.loads((out / "run.json").read_text())["left_out"].keys() == {*TRAINED, "cohort"}
 
     @pytest.mark.parametrize("name", ["agenda", "ftc"])
     def test_asking_for_one_to_fit(self, home, name):
@@ -198,7 +200,7 @@ class TestWithoutTorch:
         record = json.loads((tmp_path / "demo" / "run.json").read_text())
         assert record["dataset"] == "tiny (simulated)"
         done = {fit["method"] for fit in record["fits"]}
-        assert done == set(METHODS) - set(TRAINED)
+        assert done == set(METHODS) - set(TRAINED) - {"cohort"}
 
     def test_in_python(self, home):
         script = """

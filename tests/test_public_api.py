@@ -23,6 +23,7 @@ PUBLIC = [
     "BetaCalibrator",
     "ClassAudit",
     "Cohort",
+    "CohortFairCal",
     "ConflictError",
     "DataError",
     "Dataset",

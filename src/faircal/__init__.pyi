@@ -48,7 +48,6 @@ from faircal.evaluation.planning import plan_sample as plan_sample
 from faircal.evaluation.thresholds.finding import find_threshold as find_threshold
 from faircal.evaluation.tuning import choose as choose
 from faircal.methods import AGENDA as AGENDA
-from faircal.methods import CohortFairCal as CohortFairCal
 from faircal.methods import DSN as DSN
 from faircal.methods import FALCON as FALCON
 from faircal.methods import FSN as FSN
@@ -57,6 +56,7 @@ from faircal.methods import GST as GST
 from faircal.methods import PASS as PASS
 from faircal.methods import ASNorm as ASNorm
 from faircal.methods import Baseline as Baseline
+from faircal.methods import CohortFairCal as CohortFairCal
 from faircal.methods import FairCal as FairCal
 from faircal.methods import MultiPASS as MultiPASS
 from faircal.methods import Oracle as Oracle

@@ -90,7 +90,8 @@ class Likeness:
 
     def get_state(self) -> dict[str, Any]:
         """Return all as arrays and numbers."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        state = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {**state, "people": self.people.astype(np.float32)}
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> Self:
@@ -143,7 +144,9 @@ class CohortImages:
         unit, group = unit[known], group[known]
         _, first, place = np.unique(person[known], return_index=True, return_inverse=True)
         own = csr_array((np.ones(len(place)), (place, np.arange(len(place)))))
-        people = np.asarray(own @ unit) / np.bincount(place)[:, None]
+        # In single precision, as they are kept.
+        people = (np.asarray(own @ unit) / np.bincount(place)[:, None]).astype(np.float32)
+        people = people.astype(np.float64)
         _, of_person = np.unique(group[first], return_inverse=True)
         sizes = np.bincount(of_person)
         members = csr_array((np.ones(len(people)), (of_person, np.arange(len(people)))))

@@ -18,11 +18,11 @@ Float64 = NDArray[np.float64]
 MapKind = Literal["plain", "shifted", "learned"]
 KINDS: tuple[MapKind, ...] = ("plain", "shifted", "learned")
 #: Part of the first trait by which a score is shifted, for each image: half of both.
-_SHIFT = 0.5
+SHIFT = 0.5
 #: People that are imagined to say that nothing is to be learned.
 _IMAGINED = 70.0
 #: Traits are taken within so many standard deviations.
-_WITHIN = 3.0
+WITHIN = 3.0
 #: Price of the two coefficients that are the same for all pairs: next to none.
 _FREE = 1e-6
 _STEPS, _GAIN = 50, 1e-10
@@ -82,13 +82,16 @@ class TraitMap:
     mean: Float64
     scale: Float64
 
+    @property
+    def shift(self) -> float:
+        """Part of the first trait by which an image shifts the score."""
+        return 0.0 if self.kind == "plain" else SHIFT
+
     def of_images(self, values: Float64) -> Float64:
         """Return what each image adds to score, log-odds and slope, (n, 3), from its numbers."""
-        added, trust = np.zeros((len(values), 3)), values[:, -1]
-        if self.kind != "plain":
-            added[:, 0] = _SHIFT * trust * (values[:, 0] - self.mean[0])
-        if self.kind == "learned":
-            added[:, 1:] = self._standard(values) @ self.effects[:, 1:].T
+        added = np.empty((len(values), 3))
+        added[:, 0] = self.shift * values[:, -1] * (values[:, 0] - self.mean[0])
+        added[:, 1:] = self._standard(values) @ self.effects[:, 1:].T
         return added
 
     def log_odds(self, score: Float64, both: Float64) -> Float64:
@@ -124,7 +127,7 @@ class TraitMap:
         return cls(kind, one, effects, fitted.mean, fitted.scale)
 
     def _standard(self, values: Float64) -> Float64:
-        traits = np.clip((values[:, :-1] - self.mean) / self.scale, -_WITHIN, _WITHIN)
+        traits = np.clip((values[:, :-1] - self.mean) / self.scale, -WITHIN, WITHIN)
         return np.asarray(traits * values[:, -1:])
 
 

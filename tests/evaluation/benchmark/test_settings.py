@@ -37,7 +37,7 @@ def data():
 def test_default_methods_are_those_that_the_data_can_serve():
     plan = make_plan(scores_only(), BenchmarkSettings())
     assert list(dict.fromkeys(cell.method for cell in plan.cells)) == ["baseline", "gst", "oracle"]
-    assert set(plan.left_out) == TRAINED | RIVALS | {"fsn", "faircal", "smooth"}
+    assert set(plan.left_out) == TRAINED | RIVALS | {"fsn", "faircal", "smooth", "cohort"}
     assert "embeddings" in plan.left_out["faircal"]
 
 
@@ -115,7 +115,7 @@ def test_cells_have_distinct_keys(data):
 def test_a_column_that_makes_no_groups_leaves_the_group_methods_out(data, with_attributes):
     bare = with_attributes(data, {"path": [f"{i}.jpg" for i in range(len(data.images))]})
     plan = make_plan(bare, BenchmarkSettings(clusters=(4,)))
-    assert set(plan.left_out) == TRAINED | {"gst", "dsn", "oracle"}
+    assert set(plan.left_out) == TRAINED | {"gst", "dsn", "oracle", "cohort"}
     assert "no column makes groups by itself (path: " in plan.left_out["oracle"]
 
 

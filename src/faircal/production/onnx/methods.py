@@ -28,15 +28,18 @@ from faircal.methods import (
     GST,
     ASNorm,
     Baseline,
+    CohortFairCal,
     FairCal,
     Method,
     Oracle,
     SmoothFairCal,
     SNorm,
 )
+from faircal.methods.likeness import CLOSEST, Likeness
 from faircal.methods.normalizing import LEAST_STD, GroupMoments, NormalizingMethod
 from faircal.methods.smooth.features import FeatureMap
 from faircal.methods.smooth.method import Profiler
+from faircal.methods.trait_maps import WITHIN
 from faircal.production.onnx.graph import DOUBLE, INTEGER, SINGLE, Graph, GraphValue, sigmoid
 from faircal.production.onnx.maps import make_maps, set_maps
 
@@ -349,6 +352,48 @@ def _falcon(model: FALCON, pairs: PairInputs) -> Said:
     both = threshold(pairs.left) + threshold(pairs.right)
     score = pairs.similarity * model.omega + (1.0 - both) * (1 - model.omega)
     return _mapped(model, pairs, score)
+
+
+@exports(CohortFairCal)
+def _cohort(model: CohortFairCal, pairs: PairInputs) -> Said:
+    fitted = model.map_
+
+    def added(side: GraphSide) -> GraphValue:
+        traits, trust = _likeness(side, model.likeness_)
+        away = (traits - fitted.mean) / fitted.scale
+        learned = (away.clipped(-WITHIN, WITHIN) @ fitted.effects[:, 1:].T) * trust
+        shift = (traits.columns(0, 1) - fitted.mean[0]) * trust * fitted.shift
+        return side.graph.op("Concat", shift, learned, axis=1)  # (n, 3)
+
+    both = added(pairs.left) + added(pairs.right)
+    constant, slope = fitted.effects[:, 0]
+    maps = make_maps(pairs.graph, [fitted.calibrator])
+    log_odds = maps.log_odds(pairs.similarity - both.column(0))
+    tilted = log_odds * (both.column(2) + slope).most(0.0)
+    probability = sigmoid(tilted + (both.column(1) + constant))
+    return probability, probability
+
+
+def _likeness(side: GraphSide, likeness: Likeness) -> tuple[GraphValue, GraphValue]:
+    """Return the three traits of an image, (n, 3), and how far it is trusted, (n, 1)."""
+    most = min(max(CLOSEST), len(likeness.people))
+    number = side.graph.constant([most], INTEGER)
+    highest = side.graph.op("TopK", side.unit @ likeness.people.T, number)
+    means = np.stack([np.arange(most) < k for k in CLOSEST], axis=1).astype(np.float64)
+    means /= means.sum(axis=0)
+    # Kinds by softmax of 2 x·c − |c|², which is as −|x − c|².
+    to_centers, centers = side.unit @ likeness.centers.T, likeness.centers
+    near = (to_centers * 2.0 - (centers**2).sum(axis=1)) * likeness.sharpness
+    kinds = side.graph.op("Softmax", near, axis=1)
+    own = (kinds * to_centers).sum(1).reshaped(-1, 1)
+    traits = side.graph.op("Concat", highest @ means, own, axis=1)
+    # The squared distance to the nearest centre, along the axes.
+    places, centers = side.unit @ likeness.axes, centers @ likeness.axes
+    nearest = ((places @ centers.T) * 2.0 - (centers**2).sum(axis=1)).max(1)  # (n, 1)
+    distance = (places * places).sum(1).reshaped(-1, 1) - nearest
+    near_end, end = likeness.far
+    trust = ((distance * -1.0 + end) / (end - near_end)).clipped(0.0, 1.0)
+    return traits, trust
 
 
 @exports(SmoothFairCal)
