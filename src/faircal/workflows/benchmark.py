@@ -22,6 +22,8 @@ from faircal.report.writing import WrittenReport, make_report
 DEMO = "bfw-like"
 #: With methods that train networks: small enough to do that in minutes without a GPU.
 DEMO_OF_ALL = "small"
+#: People a group that a demonstration takes out of the calibration people as the cohort.
+_DRAWN = 10
 
 
 def benchmark(
@@ -135,7 +137,7 @@ def demo(
     with step(progress, f"simulating {preset}"):
         data = simulate(preset, seed=seed)
     note(f"{data.name}: {len(data)} pairs; simulated, no real people")
-    settings = BenchmarkSettings(methods=names, seed=seed)
+    settings = BenchmarkSettings(methods=names, seed=seed, draw_cohort=_DRAWN)
     run_benchmark(data, out, settings, progress=progress, note=note)
     return make_report(out, progress=progress)
 

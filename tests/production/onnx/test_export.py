@@ -90,7 +90,7 @@ class TestEdges:
             attributes=attributes if METHODS[method].needs.groups_to_fit else None,
             normalize=False,
         )
-        model = make_method(method, **settings.get(method, {})).fit(data)
+        model = make_method(method, **settings.get(method, {})).fit(data.with_cohort(cal.cohort))
         written = export_onnx(model, tmp_path / "m.onnx")
         found = check_export(model, written.path, pairs=2000)
         assert found.largest <= ROUNDING
