@@ -145,8 +145,8 @@ class CohortImages:
         _, first, place = np.unique(person[known], return_index=True, return_inverse=True)
         own = csr_array((np.ones(len(place)), (place, np.arange(len(place)))))
         # In single precision, as they are kept.
-        people = (np.asarray(own @ unit) / np.bincount(place)[:, None]).astype(np.float32)
-        people = people.astype(np.float64)
+        means = np.asarray(own @ unit) / np.bincount(place)[:, None]
+        people = means.astype(np.float32).astype(np.float64)
         _, of_person = np.unique(group[first], return_inverse=True)
         sizes = np.bincount(of_person)
         members = csr_array((np.ones(len(people)), (of_person, np.arange(len(people)))))
