@@ -141,24 +141,34 @@ def test_few_dimensions_are_crowded(make):
 
 
 class TestAnotherNetwork:
-    """A network with a strong common direction: another one has another."""
+    """It has other directions, whatever its cosines are."""
 
-    @pytest.fixture
-    def biased(self, whole):
+    @pytest.mark.parametrize("common", [0, 2])
+    def test_is_refused(self, whole, held_out, common):
+        """Also where all images have a direction in common, as on a strongly biased network."""
         vectors = whole.embeddings.rows(np.arange(960))
-        return changed(whole, vectors + np.eye(1, 48, dtype=np.float32) * 2)
+        vectors += np.eye(1, 48, dtype=np.float32) * common
+        data = changed(whole, vectors).split(5)[0]
+        turn = np.linalg.qr(np.random.default_rng(0).normal(size=(48, 48)))[0]
+        with pytest.raises(
+            DataError, match=r"agree .* only by chance .*: another network, or prep"
+        ):
+            join_cohort(data, cohort_of(whole, held_out, (vectors @ turn).astype(np.float32)))
+        assert join_cohort(data, cohort_of(whole, held_out, vectors)).cohort is not None
 
-    def test_is_refused(self, biased, held_out):
-        turned = np.roll(biased.embeddings.vectors, 7, axis=1)
-        with pytest.raises(DataError, match=r"cosines of strangers .*: another network, or prep"):
-            join_cohort(biased.split(5)[0], cohort_of(biased, held_out, turned))
-
-    def test_one_group_is_none(self, biased, held_out):
+    def test_other_groups_are_none(self, whole, held_out):
         """People unlike those of the data: of all groups but the data's only one."""
-        group = biased.image_groups().codes
-        inside = (group[biased.pairs.left] == 0) & (group[biased.pairs.right] == 0)
+        group = whole.image_groups().codes
+        inside = (group[whole.pairs.left] == 0) & (group[whole.pairs.right] == 0)
         rows = held_out[group[held_out] != 0]
-        assert join_cohort(biased.subset(inside), cohort_of(biased, rows)).cohort is not None
+        assert join_cohort(whole.subset(inside), cohort_of(whole, rows)).cohort is not None
+
+    def test_nor_is_a_camera(self, whole, held_out):
+        """Noise as long as the vectors, and all of them moved."""
+        rng, vectors = np.random.default_rng(0), whole.embeddings.rows(np.arange(960))
+        noisy = vectors + rng.normal(size=vectors.shape) / np.sqrt(48) + rng.normal(size=48) / 14
+        data = changed(whole, vectors).split(5)[0]
+        assert join_cohort(data, cohort_of(whole, held_out, noisy)).cohort is not None
 
     def test_lengths_where_they_count(self, whole, held_out):
         raw = Dataset.assemble(
@@ -209,3 +219,19 @@ def test_the_order_of_images_changes_nothing(seed):
     assert one.identity.names == two.identity.names
     assert one.counts() == two.counts()
     assert one.notes == two.notes
+
+
+@given(seed=st.integers(0, 2**32 - 1), dimension=st.sampled_from([8, 64, 512]))
+def test_vectors_without_any_direction_are_no_other_network(seed, dimension):
+    """Where all directions are alike, nobody can tell."""
+    rng = np.random.default_rng(seed)
+    person = np.arange(300) // 2
+    vectors = rng.normal(size=(300, dimension)) + rng.normal(size=(150, dimension))[person]
+    left, right = np.triu_indices(150, 1)
+    data = Dataset(
+        embeddings=vectors[:150],
+        attributes={"identity": person[:150]},
+        pairs={"left": left, "right": right, "genuine": person[left] == person[right]},
+    )
+    cohort = Cohort(embeddings=vectors[150:], identity=person[150:], groups=person[150:] % 3)
+    assert len(join_cohort(data, cohort).cohort) == 150
