@@ -139,8 +139,7 @@ class CohortImages:
     def of(cls, unit: Float64, person: Codes, group: Codes) -> CohortImages:
         """Take the unit vectors of images, (n, d), with the codes of people and groups."""
         known = np.flatnonzero(group >= 0)
-        # Image by image in an order of their own, so that the given one changes no digit.
-        known = known[np.lexsort((*unit[known, :3].T, person[known]))]
+        known = known[np.argsort(person[known], kind="stable")]
         unit, group = unit[known], group[known]
         _, first, place = np.unique(person[known], return_index=True, return_inverse=True)
         own = csr_array((np.ones(len(place)), (place, np.arange(len(place)))))
