@@ -8,7 +8,7 @@ grow with pairs; blocks are summed in their order, whatever the number of thread
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -20,15 +20,17 @@ from faircal.compute.threads import each, one_blas_thread
 
 Float64 = NDArray[np.float64]
 
-#: Pairs whose features are made at a time.
-BLOCK = 4096
+#: Pairs whose features are made at a time; blocks that the curvature is taken of, at most.
+BLOCK, _CURVED = 4096, 16
 _MOST_STEPS = 100
 _ROUNDING = 1e-5
-#: The last step is the one that gains less than this a pair; what is left then is its square.
-_GAIN = 1e-9
+#: What a step but the last gains a pair, at least, where the best is wanted to the last digits.
+LEAST_GAIN = 1e-13
+#: Part of the last step's gain above which the curvature is worked out anew.
+_SLOW = 0.3
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Regression:
     """Labelled pairs and how to make their features.
 
@@ -44,17 +46,22 @@ class Regression:
     features: Callable[[slice], Float64]
     t: Float64
     target: Float64
+    _curvature: Float64 | None = field(default=None, init=False)
 
-    def fit(self, penalty: Float64, start: Float64) -> Float64:
+    def fit(self, penalty: Float64, start: Float64, least_gain: float = LEAST_GAIN) -> Float64:
         """Return the coefficients (u, v), shape (2, p), of the least penalised log-loss.
 
-        Newton's method; the problem is strictly convex where every penalty is above 0.
+        Newton's method, with a curvature that is kept as long as it serves, from one fit to the
+        next too, and is that of some pairs where there are many: the gradient is exact. The problem
+        is strictly convex where every penalty is above 0.
 
         Parameters
         ----------
         penalty : ndarray of shape (2, p)
             What half the square of each coefficient costs, in units of log-loss.
         start : ndarray of shape (2, p)
+        least_gain : float
+            The last step is the one that gains less than this a pair.
 
         Examples
         --------
@@ -64,17 +71,23 @@ class Regression:
         array([[0.],
                [0.]])
         """
-        theta = start
+        theta, last = start, np.inf
         with one_blas_thread():
+            factor = self._factor(theta, penalty, anew=self._curvature is None)
             sums = self._sums(theta, penalty)
             for _ in range(_MOST_STEPS):
-                solved: Float64 = cho_solve(cho_factor(sums.hessian), sums.gradient.ravel())
+                solved: Float64 = cho_solve(factor, sums.gradient.ravel())
                 step = -solved.reshape(theta.shape)
                 # Newton's decrement −gᵀd: twice what the quadratic model promises.
                 gain = -float((step * sums.gradient).sum())
-                if gain < _GAIN * len(self.t):
+                if gain < least_gain * len(self.t):
                     return theta + step
+                if gain > _SLOW * last:
+                    last = np.inf
+                    factor = self._factor(theta, penalty, anew=True)
+                    continue
                 theta, sums = self._walk(theta, step, gain, sums.loss, penalty)
+                last = gain
         return theta
 
     def lines(self, theta: Float64) -> tuple[Float64, Float64]:
@@ -104,40 +117,58 @@ class Regression:
     def _sums(self, theta: Float64, penalty: Float64) -> _RidgeSums:
         def work(block: slice) -> _RidgeSums:
             x, eta = self._eta(block, theta)
-            t, target = self.t[block], self.target[block]
+            target = self.target[block]
             loss = float(np.logaddexp(0, np.where(target > 0, -eta, eta)).sum())
-            likely = expit(eta)
             # dℓ/dη = p − y
-            away, curve = likely - target, likely * (1 - likely)
-            gradient = np.stack([away, away * t]) @ x
+            away = expit(eta) - target
+            return _RidgeSums(loss, np.stack([away, away * self.t[block]]) @ x)
+
+        loss, gradient = 0.5 * float((penalty * theta**2).sum()), penalty * theta
+        for part in each(work, len(self.t), BLOCK):
+            loss += part.loss
+            gradient += part.gradient
+        return _RidgeSums(loss, gradient)
+
+    def _factor(self, theta: Float64, penalty: Float64, *, anew: bool) -> tuple[Float64, bool]:
+        """Return the Hessian, (2p, 2p), decomposed; of the loss, the last one unless `anew`."""
+        if anew or self._curvature is None:
+            self._curvature = self._hessian(theta)
+        hessian = self._curvature.copy()
+        # What single precision leaves open must not make a direction look curved downwards.
+        more = penalty.ravel() + _ROUNDING * hessian.diagonal().max()
+        hessian[np.diag_indices_from(hessian)] += more
+        factor: tuple[Float64, bool] = cho_factor(hessian)
+        return factor
+
+    def _hessian(self, theta: Float64) -> Float64:
+        n, p = len(self.t), theta.shape[1]
+        # Every so manieth pair, for neighbours may be alike.
+        every = -(-n // (BLOCK * _CURVED))
+
+        def work(block: slice) -> NDArray[np.float32]:
+            some = slice(block.start * every, min(block.stop * every, n), every)
+            x, eta = self._eta(some, theta)
+            likely, t = expit(eta), self.t[some]
+            curve = likely * (1 - likely)
             # Single precision is enough for where to go next; the gradient says when to stop.
             single = x.astype(np.float32)
             # d²ℓ/dη² = p (1 − p); η = x·u + (x·v) t, so u, v and their mix bring 1, t² and t.
             curves = np.stack([curve, curve * t, curve * t**2], axis=1).astype(np.float32)
             wide = (curves[:, :, None] * single[:, None, :]).reshape(len(x), -1)
-            return _RidgeSums(loss, gradient, single.T @ wide)
+            return single.T @ wide
 
-        loss, gradient = 0.5 * float((penalty * theta**2).sum()), penalty * theta
-        p = theta.shape[1]
         products = np.zeros((p, 3 * p))
-        for part in each(work, len(self.t), BLOCK):
-            loss += part.loss
-            gradient += part.gradient
-            products += part.hessian
-        constant, linear, square = np.split(products, 3, axis=1)
+        taken = -(-n // every)
+        for part in each(work, taken, BLOCK):
+            products += part
+        constant, linear, square = np.split(products * (n / taken), 3, axis=1)
         hessian = np.block([[constant, linear], [linear, square]])
-        hessian = (hessian + hessian.T) / 2
-        # What single precision leaves open must not make a direction look curved downwards.
-        hessian[np.diag_indices(2 * p)] += penalty.ravel() + _ROUNDING * hessian.diagonal().max()
-        return _RidgeSums(loss, gradient, hessian)
+        whole: Float64 = (hessian + hessian.T) / 2
+        return whole
 
 
 class _RidgeSums(NamedTuple):
-    """The penalised loss, its gradient (2, p) and its Hessian (2p, 2p); or a block's part of them.
-
-    A block's Hessian comes as the three products (p, 3p) that make it.
-    """
+    """The penalised loss and its gradient, (2, p); or a block's part of them."""
 
     loss: float
     gradient: Float64
-    hessian: Float64

@@ -85,9 +85,15 @@ def model(parts):
 
 
 @pytest.fixture(scope="module")
-def chosen(parts):
+def enough():
+    """Calibration and test pairs of enough people to choose by."""
+    return faircal.simulate("small", seed=1).split(test_fold=5)
+
+
+@pytest.fixture(scope="module")
+def chosen(enough):
     """A model that has chosen everything by itself."""
-    return SmoothFairCal().fit(parts[0])
+    return SmoothFairCal().fit(enough[0])
 
 
 # ------------------------------------------------------------------ the formula
@@ -239,11 +245,11 @@ class TestEveryPair:
         )
         assert one == two
 
-    def test_test_pairs_the_other_way_round_to_the_last_bit(self, model, chosen, parts, swapped):
-        for one in (model, chosen):
-            np.testing.assert_array_equal(
-                one.predict_proba(swapped(parts[1])), one.predict_proba(parts[1])
-            )
+    def test_test_pairs_the_other_way_round_to_the_last_bit(
+        self, model, chosen, parts, enough, swapped
+    ):
+        for one, test in ((model, parts[1]), (chosen, enough[1])):
+            np.testing.assert_array_equal(one.predict_proba(swapped(test)), one.predict_proba(test))
 
     def test_an_image_with_itself(self, model, parts):
         a = parts[1].embeddings.vectors[0]
@@ -334,6 +340,7 @@ class TestInvariance:
         left, right = (np.concatenate([side, side]) for side in both)
         copies = [np.concatenate([side, side + n]) for side in both]
         who = np.concatenate([images.identity.codes] * 2)
+        # Twice as many pairs, twice the price; a pair that is twice in the list is one.
         found, expected = (
             fitted(
                 Dataset(
@@ -343,11 +350,21 @@ class TestInvariance:
                 ),
                 n_components=1,
                 n_regions=1,
-                ridge=10.0,
+                ridge=ridge,
             )[0]
-            for sides in (copies, (left, right))
+            for sides, ridge in ((copies, 20.0), ((left, right), 10.0))
         )
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+    @pytest.mark.parametrize("parameters", [{}, LOOSE])
+    def test_a_list_three_times_is_no_more_certain(self, parts, parameters):
+        calibration, test = parts
+        thrice = calibration.subset(np.tile(np.arange(len(calibration)), 3))
+        one, two = (
+            SmoothFairCal(**parameters).fit(data).predict_proba(test)
+            for data in (calibration, thrice)
+        )
+        np.testing.assert_allclose(two, one, rtol=0, atol=1e-9)
 
     def test_threads_do_not_change_a_bit(self):
         """Not even those of BLAS, on data large enough that it would use them."""
@@ -392,12 +409,14 @@ class TestOddData:
         rows = np.concatenate(
             [np.flatnonzero(calibration.genuine)[: n // 2], np.flatnonzero(~calibration.genuine)]
         )[:n]
-        model = SmoothFairCal().fit(calibration.subset(rows))
-        found = model.predict_proba(test)
-        assert ((found >= 0) & (found <= 1)).all()
-        assert model.ridge_ == 100
-        note = model.diagnostics_.notes[0]
-        assert note.startswith("too few people to hold out: ridge 100 and at most 12 components")
+        few = calibration.subset(rows)
+        model, plain = SmoothFairCal().fit(few), Baseline().fit(few)
+        assert model.ridge_ == np.inf
+        found, expected = model.predict_proba(test), plain.predict_proba(test)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-12)
+        np.testing.assert_array_equal(model.decision_scores(test), plain.decision_scores(test))
+        (note,) = model.diagnostics_.notes
+        assert note.startswith("too few people to hold out: the map is the global calibrator's")
 
     @pytest.mark.parametrize("normalize", [True, False])
     @pytest.mark.parametrize("dimension", [1, 2, 3])
@@ -501,13 +520,27 @@ class TestDiagnostics:
         model = SmoothFairCal().fit(at_random(data, seed))
         (note,) = model.diagnostics_.notes
         assert "more alike than chance makes them" in note
-        assert "faircal pairs --imposters matched" in note
+        assert "a cohort tells who is alike (--method cohort)" in note
         assert len(model.feature_map_.mixture) == 0
 
     def test_no_components_because_none_were_asked_for(self, parts):
         model = SmoothFairCal(n_components=1).fit(parts[0])
         assert len(model.feature_map_.mixture) == 0
-        assert model.diagnostics_.notes == []
+        assert not [note for note in model.diagnostics_.notes if "chance" in note]
+
+    @pytest.mark.parametrize("group", ["Asian F", "African M"])
+    def test_one_population_and_others_in_use(self, enough, group):
+        """No components, nothing to go by: Baseline's map, and a remark on people unlike those."""
+        calibration, test = enough
+        groups = calibration.groups("ethnicity+gender")
+        one = calibration.subset(np.flatnonzero(groups.pair == groups.names.index(group)))
+        model = SmoothFairCal().fit(one)
+        expected = Baseline().fit(one).predict_proba(test)
+        np.testing.assert_allclose(model.predict_proba(test), expected, rtol=0, atol=1e-12)
+        assert any("the map is the global" in note for note in model.diagnostics_.notes)
+        (remark,) = model.remarks(test, model.apply(test))
+        assert "further from the calibration images than 1% of those" in remark
+        assert not [r for r in model.remarks(one, model.apply(one)) if "further" in r]
 
     def test_few_people_of_whom_only_components_are_to_be_chosen(self, parts):
         labels = parts[0].genuine
@@ -594,12 +627,12 @@ class TestSaving:
         "landscape.mixture_coupling",
     )
 
+    NUMBERS = ("association", "landscape.softness", "landscape.reach", "ridge", "normalize")
+
     def test_these_are_all_arrays(self, model):
         state = model._get_state()
         of_calibrator = {key for key in state if key.startswith("calibrator.")}
-        assert {*self.KEYS, "association", "landscape.softness", "ridge", "normalize"} == set(
-            state
-        ) - of_calibrator
+        assert {*self.KEYS, *self.NUMBERS} == set(state) - of_calibrator
 
     @pytest.mark.parametrize("key", KEYS)
     @pytest.mark.parametrize("how", ["missing", "nan", "shorter", "flat"])

@@ -230,6 +230,8 @@ _EACH, _IMAGES = 50, 10
 #: How soft borders of regions are: a part of how much further away the second nearest centre is
 #: than the nearest, on average.
 _SOFT = 0.5
+#: Part of the images of the fit that lie outside of what it reaches.
+_FAR = 0.01
 #: Softer than this no border is, and no couple of components rarer.
 _SOFTEST, _RAREST = np.finfo(np.float32).tiny.item(), 1e-100
 #: The matrices and vectors that make a feature map, and their numbers of dimensions.
@@ -250,6 +252,8 @@ class FeatureMap:
         Of regions, which have no sharp borders: an image belongs to each by
         ``softmax(−distance² / softness)``.
     softness : float
+    reach : float
+        Squared distance from its nearest centre that one image in a hundred exceeds.
     directions : ndarray of shape (r, k)
         From coordinates to what the strangers of a pair share.
     shares : ndarray of shape (k,)
@@ -262,48 +266,53 @@ class FeatureMap:
     axes: Float64
     centers: Float64
     softness: float
+    reach: float
     directions: Float64
     shares: Float64
     mixture: PairMixture
 
     @classmethod
     def fit(
-        cls,
-        vectors: NDArray[np.float32],
-        left: Rows,
-        right: Rows,
-        n_dimensions: int,
-        n_regions: int,
-        random_state: int,
+        cls, vectors: NDArray[np.float32], n_dimensions: int, n_regions: int, random_state: int
     ) -> FeatureMap:
-        """Return coordinates, regions and what strangers share, without a mixture yet.
+        """Return coordinates and regions, without a mixture yet.
 
         Parameters
         ----------
         vectors : ndarray of shape (n, d)
-        left, right : ndarray of shape (n_pairs,)
-            Rows of `vectors`; imposter pairs only.
         n_dimensions, n_regions : int
             Coordinates and regions, at most; a region is to have ten images.
         random_state : int
         """
         mean, axes = _whiten(vectors, n_dimensions)
-        directions, shares = shared_directions((vectors - mean) @ axes, left, right)
         most = max(min(n_regions, len(vectors) // _IMAGES), 1)
         centers = CPU.kmeans(vectors, most, random_state=random_state).centers.astype(np.float64)
-        return cls(mean, axes, centers, _softness(vectors, centers), directions, shares, _NOTHING)
+        softness, reach = _softness(vectors, centers), _reach(vectors, centers)
+        none = np.empty((axes.shape[1], 0))
+        return cls(mean, axes, centers, softness, reach, none, np.empty(0), _NOTHING)
 
     def with_mixture(
         self, vectors: NDArray[Any], left: Rows, right: Rows, n_components: int, random_state: int
     ) -> FeatureMap:
-        """Return the same with a mixture, of no more components than the pairs have data for."""
+        """Return the same with what strangers share, and a mixture there.
+
+        `left` and `right` are rows of `vectors`, of imposter pairs only. There are no more
+        components than the pairs have data for.
+        """
         used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
-        most = min(n_components, len(left) // _EACH, len(used))
-        if most < 2 or not len(self.shares):
-            return replace(self, mixture=_NOTHING)
         left, right = places.reshape(2, -1)
-        points = self.mixture_points(vectors[used])
-        return replace(self, mixture=fit_pair_mixture(points, left, right, most, random_state))
+        coordinates = (vectors[used] - self.mean) @ self.axes
+        directions, shares = shared_directions(coordinates, left, right)
+        shared = replace(self, directions=directions, shares=shares, mixture=_NOTHING)
+        most = min(n_components, len(left) // _EACH, len(used))
+        if most < 2 or not len(shares):
+            return shared
+        points = coordinates @ directions
+        return replace(shared, mixture=fit_pair_mixture(points, left, right, most, random_state))
+
+    def without_mixture(self) -> FeatureMap:
+        """Return the same without components."""
+        return replace(self, mixture=_NOTHING)
 
     def mixture_points(self, vectors: NDArray[Any]) -> Float64:
         """Return where the mixture sees images, shape (n, k)."""
@@ -328,6 +337,11 @@ class FeatureMap:
         near *= np.sqrt(self.axes.shape[1] / 2) / near.sum(axis=1, keepdims=True)
         return near
 
+    def outside(self, vectors: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which images are further from all regions than hardly any of the fit."""
+        far: NDArray[np.bool_] = _from_nearest(vectors, self.centers) > self.reach
+        return far
+
     def memberships(self, places: Float64) -> Float64:
         """Return how likely components make images at `places`, and their partners': (n, 2J).
 
@@ -343,14 +357,18 @@ class FeatureMap:
         """Return all arrays."""
         mixture = {f"mixture_{key}": getattr(self.mixture, key) for key in _MIXTURE}
         arrays = {key: getattr(self, key) for key in _STATE}
-        return {**arrays, "softness": self.softness, **mixture}
+        return {**arrays, "softness": self.softness, "reach": self.reach, **mixture}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> FeatureMap:
         """Restore what `get_state` gave."""
         arrays = {key: _array(state, key, n) for key, n in _STATE.items()}
         parts = {key: _array(state, f"mixture_{key}", n) for key, n in _MIXTURE.items()}
-        restored = cls(**arrays, softness=float(state["softness"]), mixture=PairMixture(**parts))
+        softness = float(state["softness"])
+        # Models of earlier versions do not know how far they reach: nothing is outside.
+        reach = float(state.get("reach", np.inf))
+        mixture = PairMixture(**parts)
+        restored = cls(softness=softness, reach=reach, mixture=mixture, **arrays)
         d, r = restored.axes.shape
         n, k = parts["means"].shape
         shapes = {
@@ -409,6 +427,18 @@ def _softness(vectors: NDArray[Any], centers: Float64) -> float:
     nearest = np.partition(_distances(vectors, centers), 1, axis=1)[:, :2]
     gap = float((nearest[:, 1] - nearest[:, 0]).mean())
     return max(_SOFT * gap, _SOFTEST)
+
+
+def _from_nearest(vectors: NDArray[Any], centers: Float64) -> Float64:
+    """Return squared distances from the nearest centre, (n,)."""
+    nearest: Float64 = _distances(vectors, centers).min(axis=1)
+    nearest += np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
+    return nearest
+
+
+def _reach(vectors: NDArray[Any], centers: Float64) -> float:
+    """Return the squared distance from its nearest centre that one image in a hundred exceeds."""
+    return float(np.quantile(_from_nearest(vectors, centers), 1 - _FAR))
 
 
 def _array(state: dict[str, Any], key: str, dimensions: int) -> Float64:

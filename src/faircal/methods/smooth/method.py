@@ -30,9 +30,14 @@ from faircal.methods.smooth.regression import (
 )
 
 #: Pairs in the regression, at most: some hundred coefficients gain nothing from more.
-_MOST = 200_000
+_MOST = 100_000
 #: Nats by which imposters may be more or less alike in use than in the fit, and half of the fit's.
 _ALIKE = 0.1
+#: Part of the images in use, at most, that may be further away than one in a hundred of the fit.
+_OUTSIDE = 0.2
+#: What can be done; what is done.
+_COHORT = "a cohort tells who is alike (--method cohort)"
+_PLAIN = f"the map is the global calibrator's, as Baseline's; {_COHORT}"
 #: Images whose profiles are worked out at a time; pairs that are scored at a time.
 _IMAGES, _PAIRS = 512, 16384
 
@@ -50,8 +55,13 @@ class SmoothFairCal(Method):
     imposters show (`faircal.methods.smooth.features`), and the mean of both images' traits:
     principal components and soft regions. All coefficients come from one convex fit, a logistic
     regression with a ridge. Components are hardly held back, so that the map is calibrated within
-    each; how far traits are, and the number of components, is chosen by cross-validation that holds
-    people out, on criteria in which every component counts the same.
+    each; how far traits are is chosen by cross-validation that holds people out, on criteria in
+    which every component counts the same.
+
+    It needs calibration imposters paired among people who are alike: only such pairs show groups.
+    Where they show none, regions of embedding space stand in for components; and where errors of
+    the map differ no less between those than the global map's, beyond the standard error over
+    people, the model is the global map, as `Baseline`.
 
     Parameters
     ----------
@@ -60,7 +70,7 @@ class SmoothFairCal(Method):
     ridge : float, optional
         Price of the traits' coefficients, squared. None: chosen by cross-validation.
     n_components : int, optional
-        Components of the mixture, 1 for none. None: chosen by cross-validation.
+        Components of the mixture, 1 for none. None: 16 where people held out show any.
     n_dimensions : int
         Principal components, at most.
     n_regions : int
@@ -77,6 +87,7 @@ class SmoothFairCal(Method):
     effects_ : ndarray of shape (2, 1 + J + r + K)
         u and v.
     ridge_ : float
+        Infinity where the map is the global one.
     association_ : float
         How much likelier calibration imposters are than strangers at random, by their components,
         in logs: 0 where they are random.
@@ -120,32 +131,33 @@ class SmoothFairCal(Method):
 
     def _fit(self, inputs: Inputs) -> None:
         self.space_ = Space.of(declared(inputs.embeddings, "embeddings"))
-        # In an order of their own, so that the given one changes no digit.
-        pairs, order = LabelledPairs.of(inputs)
         folds = declared(inputs.folds, "folds")
+        # In an order of their own, each once, so that the list changes no digit.
+        pairs, order = LabelledPairs.of(inputs, folds.people[inputs.images])
         calibrator = make_calibrator(self.calibrator, inputs.score_range)
         with one_blas_thread():
+            # φ: coordinates and regions of all images.
+            feature_map = FeatureMap.fit(
+                pairs.vectors, self.n_dimensions, self.n_regions, self.random_state
+            )
             # The ridge and the number of components, on people held out.
             chosen = choose(
                 pairs,
+                feature_map,
                 calibrator,
                 lambda n: folds(n, self.random_state)[order],
                 ridge=self.ridge,
                 n_components=self.n_components,
-                n_dimensions=self.n_dimensions,
-                n_regions=self.n_regions,
                 random_state=self.random_state,
                 progress=inputs.job.progress,
             )
             inputs.job.progress("fitting all pairs", 0, 1, "")
-            # φ: coordinates and regions of all images, the mixture of the imposter pairs.
-            feature_map = pairs.fit_feature_map(
-                self.n_dimensions, self.n_regions, self.random_state
-            )
+            # The rest of φ: the mixture of the imposter pairs.
             feature_map = pairs.with_mixture(feature_map, chosen.n_components, self.random_state)
             # u and v: one convex fit, given T, the log-odds of the global calibrator.
             sample = pairs.sample(_MOST, self.random_state)
-            problem = TiltRegression(sample, feature_map, pairs.calibrate(calibrator))
+            plain = calibrator.fit_sets(inputs.samples())[0]  # Baseline's
+            problem = TiltRegression(sample, feature_map, plain)
             self.calibrator_, self.feature_map_ = problem.calibrator, feature_map
             self.ridge_, self.effects_ = float(chosen.ridge), problem.fit(chosen.ridge)
             self._profiles = Profiler.of(feature_map, self.effects_).of_images(self.space_)
@@ -154,41 +166,75 @@ class SmoothFairCal(Method):
 
     def _describe(self, chosen: SmoothSettings, problem: TiltRegression) -> None:
         figures, mixture = self.diagnostics_.figures, self.feature_map_.mixture
-        figures["ridge"] = self.ridge_
+        if self.ridge_ < np.inf:
+            figures["ridge"] = self.ridge_
         figures["pairs_in_regression"] = len(problem.pairs)
         figures["components"] = len(mixture)
-        self.association_ = problem.pairs.association(self.feature_map_, self.random_state)
+        self.association_ = chosen.association
+        if len(mixture):
+            told = problem.pairs.associations(self.feature_map_, self.random_state)
+            self.association_ = float(told.mean())
         figures["association"] = self.association_
         figures["shared_directions"] = len(self.feature_map_.shares)
         figures["share_of_pairs_where_score_is_kept_out"] = problem.log_odds(self.effects_)[1]
         if chosen.losses:
             figures["held_out_loss_of_global_map"] = chosen.plain
             figures["held_out_loss_with_components"] = chosen.losses[RIDGES[0]]
-            figures["held_out_loss"] = chosen.losses[self.ridge_]
-        if not chosen.parts and None in (self.ridge, self.n_components):
-            self.diagnostics_.note(
-                f"too few people to hold out: ridge {chosen.ridge:g} and at most "
-                f"{chosen.n_components} components are taken without trying others"
+            figures["held_out_loss"] = chosen.losses.get(self.ridge_, chosen.plain)
+            figures["gain"], figures["noise"] = chosen.gain, chosen.noise
+        self._note(chosen)
+
+    def _note(self, chosen: SmoothSettings) -> None:
+        """Say why there is no map of its own, or what it cannot know."""
+        note = self.diagnostics_.note
+        random = (
+            "strangers of calibration pairs are hardly more alike than chance makes them "
+            f"({self.association_:.2f} nats), so no group of people shows"
+        )
+        unlike = self.n_components != 1 and self.association_ < _ALIKE / 2
+        if not chosen.parts:
+            if self.ridge_ == np.inf:
+                note(f"too few people to hold out: {_PLAIN}")
+            elif self.n_components is None:
+                note("too few people to hold out: no components are looked for")
+        elif self.ridge_ == np.inf and not unlike:
+            note(
+                "on people held out, errors of a map of its own differ no less between regions "
+                f"than those of the global one (by {chosen.gain:.4f} less, standard error "
+                f"{chosen.noise:.4f}): {_PLAIN}"
             )
-        searched = self.n_components != 1 if self.n_components else chosen.parts
-        if searched and self.association_ < _ALIKE / 2:
-            self.diagnostics_.note(
-                "strangers of calibration pairs are hardly more alike than chance makes them "
-                f"({self.association_:.2f} nats), so no group of people shows; where those of "
-                "pairs in use are, calibrate on such: faircal pairs --imposters matched"
-            )
+        elif self.ridge_ == np.inf:
+            note(f"{random}: {_PLAIN}")
+        elif unlike:
+            note(f"{random}; where strangers in use are alike, {_COHORT}")
 
     def remarks(self, data: Dataset, output: Output) -> list[str]:
-        """Say where strangers of pairs in use are alike more, or less, than those of the fit.
+        """Say where images in use, or strangers paired in use, are not like those of the fit.
 
         A pair counts as one of strangers as far as the model takes it for one.
         """
         inputs = self._inputs(data, fitting=False)
-        if not len(self.feature_map_.mixture) or not len(inputs):
+        if not len(inputs):
             return []
+        vectors = inputs.vectors(self.space_)
+        remarks = []
+        outside = float(self.feature_map_.outside(vectors).mean())
+        if outside > _OUTSIDE:
+            remarks.append(
+                f"{outside:.0%} of these images lie further from the calibration images than 1% of "
+                "those do: people unlike those of calibration, or far more people; probabilities "
+                f"may not hold for them; {_COHORT}"
+            )
+        if len(self.feature_map_.mixture):
+            remarks += self._of_strangers(inputs, vectors, output)
+        return remarks
+
+    def _of_strangers(
+        self, inputs: Inputs, vectors: NDArray[np.float32], output: Output
+    ) -> list[str]:
         left, right = inputs.positions()
         rows = some_rows(np.arange(len(left)), _MOST, self.random_state)
-        points = self.feature_map_.mixture_points(inputs.vectors(self.space_))
+        points = self.feature_map_.mixture_points(vectors)
         association = self.feature_map_.mixture.association(points, left[rows], right[rows])
         # Nobody says who is a stranger in use: a pair counts by its probability of being one.
         imposter = 1 - output.probability[rows]
@@ -226,14 +272,15 @@ class SmoothFairCal(Method):
             probability[block] = sigmoid(shift)
 
         each(tilt, len(inputs), _PAIRS)
-        return Output(probability, probability)
+        # The global map is Baseline's, also in what pairs are ranked by.
+        return Output(score if self.ridge_ == np.inf else probability, probability)
 
     def _get_state(self) -> dict[str, Any]:
         return {
             **prefixed("calibrator", self.calibrator_.get_state()),
             **prefixed("landscape", self.feature_map_.get_state()),
             "effects": self.effects_,
-            "ridge": self.ridge_,
+            "ridge": self.ridge_ if self.ridge_ < np.inf else None,  # JSON has no infinity
             "association": self.association_,
             "normalize": self.space_.normalize,
         }
@@ -246,7 +293,8 @@ class SmoothFairCal(Method):
         r += len(self.feature_map_.centers)
         self.space_ = Space(dimension, check_truth("normalize", state["normalize"]))
         self.association_ = float(state["association"])
-        self.ridge_, self.effects_ = float(state["ridge"]), np.asarray(state["effects"], float)
+        self.ridge_ = np.inf if state["ridge"] is None else float(state["ridge"])
+        self.effects_ = np.asarray(state["effects"], float)
         expected = (2, 1 + len(self.feature_map_.mixture) + r)
         if self.effects_.shape != expected or not np.isfinite(self.effects_).all():
             raise DataError(

@@ -410,7 +410,7 @@ def _smooth(model: SmoothFairCal, pairs: PairInputs) -> Said:
     shift, tilt = effects.column(0), effects.column(1).most(0.0)
     log_odds = make_maps(pairs.graph, [model.calibrator_]).log_odds(pairs.similarity)
     probability = sigmoid(shift + tilt * log_odds)
-    return probability, probability
+    return (pairs.similarity if model.ridge_ == np.inf else probability), probability
 
 
 def _profile(
