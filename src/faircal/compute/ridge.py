@@ -22,6 +22,8 @@ Float64 = NDArray[np.float64]
 
 #: Pairs whose features are made at a time; blocks that the curvature is taken of, at most.
 BLOCK, _CURVED = 4096, 16
+#: Pairs that the search begins with, and how much a step gains there at least.
+_FIRST, _FIRST_GAIN = 12_000, 1e-6
 _MOST_STEPS = 100
 _ROUNDING = 1e-5
 #: What a step but the last gains a pair, at least, where the best is wanted to the last digits.
@@ -71,7 +73,7 @@ class Regression:
         array([[0.],
                [0.]])
         """
-        theta, last = start, np.inf
+        theta, last = self._near(penalty, start), np.inf
         with one_blas_thread():
             factor = self._factor(theta, penalty, anew=self._curvature is None)
             sums = self._sums(theta, penalty)
@@ -89,6 +91,19 @@ class Regression:
                 theta, sums = self._walk(theta, step, gain, sums.loss, penalty)
                 last = gain
         return theta
+
+    def _near(self, penalty: Float64, start: Float64) -> Float64:
+        """Return the best coefficients for some of the pairs, where there are many."""
+        n = len(self.t)
+        every = n // _FIRST
+        if every < 2 or self._curvature is not None:
+            return start
+        some = Regression(
+            lambda block: self.features(_spread(block, every, n)),
+            self.t[::every],
+            self.target[::every],
+        )
+        return some.fit(penalty / every, start, _FIRST_GAIN)
 
     def lines(self, theta: Float64) -> tuple[Float64, Float64]:
         """Return x · u and x · v of each pair, shape (n,) each."""
@@ -146,7 +161,7 @@ class Regression:
         every = -(-n // (BLOCK * _CURVED))
 
         def work(block: slice) -> NDArray[np.float32]:
-            some = slice(block.start * every, min(block.stop * every, n), every)
+            some = _spread(block, every, n)
             x, eta = self._eta(some, theta)
             likely, t = expit(eta), self.t[some]
             curve = likely * (1 - likely)
@@ -165,6 +180,11 @@ class Regression:
         hessian = np.block([[constant, linear], [linear, square]])
         whole: Float64 = (hessian + hessian.T) / 2
         return whole
+
+
+def _spread(block: slice, every: int, n: int) -> slice:
+    """Return where the pairs of a block are, of every so manieth of `n`."""
+    return slice(block.start * every, min(block.stop * every, n), every)
 
 
 class _RidgeSums(NamedTuple):

@@ -30,7 +30,7 @@ from faircal.methods.smooth.regression import (
 )
 
 #: Pairs in the regression, at most: some hundred coefficients gain nothing from more.
-_MOST = 100_000
+_MOST = 60_000
 #: Nats by which imposters may be more or less alike in use than in the fit, and half of the fit's.
 _ALIKE = 0.1
 #: Part of the images in use, at most, that may be further away than one in a hundred of the fit.

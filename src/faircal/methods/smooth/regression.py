@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from faircal._base.jobs import Progress
 from faircal.calibrators import Calibrator, Samples, sigmoid
 from faircal.compute import CPU
-from faircal.compute.ridge import LEAST_GAIN, Regression
+from faircal.compute.ridge import Regression
 from faircal.compute.threads import each
 from faircal.methods.inputs import Inputs
 from faircal.methods.smooth.features import FeatureMap, pair_memberships
@@ -28,10 +28,12 @@ Rows = NDArray[np.integer]
 #: Prices of the constant and of components: hardly any, for those make the map calibrated within
 #: each component, which is what they are for. Held-out loss alone would hold them back.
 _CONSTANT, _COMPONENT = 1e-6, 0.1
+#: Loss a pair that the last step but one of the regression gains, at least.
+_EXACT = 1e-10
 #: T is measured in odds of 99 to 1, so that a ridge means the same for shifts and for tilts.
 _ODDS = float(np.log(99))
 #: Imposter pairs that a mixture takes at most.
-_MIXED = 100_000
+_MIXED = 30_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +162,7 @@ class TiltRegression:
         return np.hstack([np.ones((len(left), 1)), self.components[block], near])
 
     def fit(
-        self, ridge: float, start: Float64 | None = None, least_gain: float = LEAST_GAIN
+        self, ridge: float, start: Float64 | None = None, least_gain: float = _EXACT
     ) -> Float64:
         """Return the effects of features on the log-odds and on how T counts, (2, 1 + J + r + K).
 
@@ -195,13 +197,13 @@ T = TypeVar("T")
 #: Components that a mixture has, at most; it hardly matters how many more than there are groups.
 USUAL_COMPONENTS = 16
 #: What is tried, from stiff to loose. The first leaves nothing of coordinates and regions.
-RIDGES = (1e6, 1000.0, 250.0, 60.0, 15.0, 4.0, 1.0)
+RIDGES = (1e6, 1000.0, 250.0, 60.0, 15.0)
 #: Loss a pair that a step of a regression tried gains, at least; ridges beyond the best one.
-_CLOSE, _BEYOND = 1e-8, 2
+_CLOSE, _BEYOND = 1e-7, 3
 #: Parts that people are dealt to; pairs of each class in a part, at least.
 _PARTS, _LEAST = 3, 20
 #: Pairs fitted on in a trial, at most; pairs of all parts.
-_MOST, _MOST_HELD = 13_000, 50_000
+_MOST, _MOST_HELD = 13_000, 30_000
 #: Nats of association that components must reach; pairs at random seem to have less.
 _LEAST_ASSOCIATION = 0.01
 #: Parts of embedding space within which strangers count as alike where there are no components.
