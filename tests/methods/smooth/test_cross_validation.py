@@ -162,7 +162,7 @@ class TestChoose:
     def chosen(pairs, feature_map, folds):
         """As if any gain were one."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(choosing, "_ERRORS", -np.inf)
+            patch.setattr(choosing, "_ERRORS_SHOWN", -np.inf)
             return choose(pairs, feature_map, folds, n_components=4)
 
     def test_losses_are_those_of_people_held_out(self, chosen, pairs, feature_map, folds):

@@ -210,8 +210,9 @@ _LEAST_ASSOCIATION = 0.01
 _CELLS = 8
 #: Pairs held out of a cell that count in full; one with fewer counts less.
 _FULL = 50
-#: How many times people are drawn anew; standard errors that a gain must exceed.
-_DRAWS, _ERRORS = 100, 2.0
+#: How many times people are drawn anew; standard errors that a gain must exceed, and one with
+#: components, which have shown beyond as many that there is something to gain.
+_DRAWS, _ERRORS, _ERRORS_SHOWN = 100, 2.0, 1.5
 _TINY = np.finfo(float).tiny.item()
 
 
@@ -400,7 +401,8 @@ def _choose_ridge(
         if done - RIDGES.index(best) == _BEYOND:
             break
     chosen.gain, chosen.noise = _with_noise(trials, partial(_HeldOutTrial.gains, ridge=best))
-    if chosen.gain > _ERRORS * chosen.noise:
+    errors = _ERRORS_SHOWN if chosen.n_components > 1 else _ERRORS
+    if chosen.gain > errors * chosen.noise:
         chosen.ridge = best
     else:
         chosen.n_components = 1
