@@ -26,6 +26,8 @@ Codes = NDArray[np.integer]
 _GENUINE, _STRANGERS, _RANDOM = 50_000, 40_000, 30_000
 #: Parts that people are held out in, pairs scored at a time, rounds of expectation-maximisation.
 _PARTS, _PAIRS, _ROUNDS = 5, 16384, 100
+#: Scores that are this far off cosines have been rounded.
+_ROUNDED = 0.01
 #: An image below this trust is not represented; so large a part of images is worth a note.
 _TRUSTED, _MANY = 0.5, 0.2
 
@@ -108,6 +110,7 @@ class CohortFairCal(Method):
             images = CohortImages.of(unit, public.person, public.group)
             self.likeness_ = images.likeness
             own = _OwnImages.of(inputs, self.likeness_)
+            _check_scores(inputs, own)
             # Genuine pairs of the user's, strangers of the cohort as they would look there.
             pairs = self._pairs(inputs, own, images, rng)
             progress("fitting", 1, 3, "choosing the map on people held out")
@@ -118,10 +121,10 @@ class CohortFairCal(Method):
         progress("fitting", 3, 3, "")
         for trial in trials:
             if len(trial.losses):
-                self.diagnostics_.figures[f"held_out_loss_{trial.kind}"] = trial.losses.mean()
-        self.diagnostics_.note(
-            f"the {kind} map of {', '.join(KINDS)} is the best on people held out"
-        )
+                loss = float(trial.losses.mean())
+                self.diagnostics_.figures[f"held_out_loss_{trial.kind}"] = loss
+        why = "by people held out" if len(trials[0].losses) else "too few people to hold any out"
+        self.diagnostics_.note(f"the {kind} map is taken, of {', '.join(KINDS)}: {why}")
         self.diagnostics_.notes.extend(_unrepresented(own.values[:, -1], "calibration images"))
 
     def _pairs(
@@ -141,7 +144,7 @@ class CohortFairCal(Method):
         share = self.share_genuine or inputs.share_genuine
         weight *= len(taken) * (1 - share) / share
         trusted = np.ones((len(one), 1))
-        sides = [np.hstack([images.values(*two_), trusted]) for two_ in ((one, two), (two, one))]
+        sides = [np.hstack([images.values(*of), trusted]) for of in ((one, two), (two, one))]
         own_people = len(np.unique(own.person[left]))
         return LabelledTraits(
             score=np.concatenate([score, images.cosine(one, two) + offset.score]),
@@ -188,7 +191,7 @@ class CohortFairCal(Method):
         return _Offset(float(off * sure + of_values[0]), np.append(of_values, 0.0))
 
     def _apply(self, inputs: Inputs) -> Output:
-        # Of each image: what it adds to the score, to the log-odds and to their slope.
+        # Of each image: what it adds to score, log-odds and slope, and its trust.
         added = self._values.at(declared(inputs.embeddings, "embeddings"), inputs.images)
         score, probability = inputs.score, np.empty(len(inputs))
 
@@ -204,14 +207,15 @@ class CohortFairCal(Method):
         inputs = self._inputs(data, fitting=False)
         if not len(inputs):
             return []
-        values = self.likeness_(declared(inputs.embeddings, "embeddings").unit(inputs.images))
-        return _unrepresented(values[:, -1], "images in use")
+        values = self._values.at(declared(inputs.embeddings, "embeddings"), inputs.images)
+        return _unrepresented(values[inputs.images, -1], "images in use")
 
     def _set_values(self) -> None:
         def work(unit: Float64, _: Engine) -> Float64:
-            return self.map_.of_images(self.likeness_(unit))
+            values = self.likeness_(unit)
+            return np.column_stack([self.map_.of_images(values), values[:, -1]])
 
-        self._values = ImageValues(self.space_, work, np.float64, 3, unit=True)
+        self._values = ImageValues(self.space_, work, np.float64, 4, unit=True)
 
     def _get_state(self) -> dict[str, Any]:
         return {
@@ -235,6 +239,8 @@ class CohortFairCal(Method):
         finite = all(np.isfinite(one).all() for one in (effects, mean, scale))
         if not finite or effects.shape != (2, 4) or mean.shape != (3,) or scale.shape != (3,):
             raise DataError("effects: expected finite numbers, (2, 4), of three traits; fit again")
+        if not (scale > 0).all():
+            raise DataError(f"scale: expected numbers above 0, found {scale}")
         if state["kind"] not in KINDS:
             raise DataError(f"kind: expected one of {', '.join(KINDS)}, found {state['kind']!r}")
         self.map_ = TraitMap(state["kind"], calibrator, effects, mean, scale)
@@ -273,6 +279,20 @@ class _OwnImages:
             # One image of each kind is imagined: none is ruled out.
             shares = (trust @ likely + 1) / (trust.sum() + len(shares))
         return shares
+
+
+def _check_scores(inputs: Inputs, own: _OwnImages) -> None:
+    """Raise unless scores are cosines, and of strangers, too: so the cohort's are compared."""
+    left, right = np.stack(inputs.positions())[:, :_STRANGERS]
+    cosine = np.einsum("ij,ij->i", own.unit[left], own.unit[right])
+    off = float(np.abs(inputs.score[:_STRANGERS] - cosine).max())
+    if off > _ROUNDED:
+        raise DataError(
+            f"method cohort compares cosines, and the scores of the pairs are off by up to "
+            f"{off:.3g}; leave out the column 'score'"
+        )
+    if (own.person == own.person[0]).all():
+        raise DataError("expected images of two or more people in pairs, found one; add others")
 
 
 def _unrepresented(trust: Float64, what: str) -> list[str]:

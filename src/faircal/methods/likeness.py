@@ -11,7 +11,6 @@ from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
 
 from faircal._base.errors import DataError
-from faircal.compute import Engine
 from faircal.compute.threads import each, one_blas_thread
 
 Float64 = NDArray[np.float64]
@@ -28,6 +27,8 @@ _NEAR = (0.97, 0.995)
 _ADDED = 0.05
 #: How sharply kinds may be told apart, in units of one over a squared distance.
 _SHARPNESS = np.geomspace(0.1, 1e4, 60)
+#: A variance of unit vectors that is none, but for rounding.
+_NONE = 1e-12
 _BLOCK = 512
 
 
@@ -61,7 +62,7 @@ class Likeness:
     axes: Float64
     far: Float64
 
-    def __call__(self, unit: Float64, engine: Engine | None = None) -> Float64:  # noqa: ARG002
+    def __call__(self, unit: Float64) -> Float64:
         """Return the four numbers of images, shape (n, 4)."""
         values = np.empty((len(unit), WIDTH))
 
@@ -148,36 +149,15 @@ class CohortImages:
         people = means.astype(np.float32).astype(np.float64)
         _, of_person = np.unique(group[first], return_inverse=True)
         sizes = np.bincount(of_person)
+        if len(sizes) < 2 or sizes.max() < 2:
+            raise DataError(
+                "cohort: expected two or more groups and two or more people in one of them, each "
+                f"person in one group, found {len(people)} people in {len(sizes)}; add people"
+            )
         members = csr_array((np.ones(len(people)), (of_person, np.arange(len(people)))))
         centers = np.asarray(members @ people) / sizes[:, None]
-        # Each person's distance to the centres, from that of their own group without them.
-        squares = np.einsum("ij,ij->i", centers, centers)
-        near = 2 * people @ centers.T - squares
-        others = _without(centers[of_person], people, sizes[of_person])
-        itself = np.arange(len(people)), of_person
-        near[itself] = 2 * (people * others).sum(axis=1) - (others**2).sum(axis=1)
-        spread = max(float(np.var(unit, axis=0).sum()), np.finfo(float).tiny)
-        likely = [
-            np.mean(np.bincount(of_person, log_softmax(near * s, axis=1)[itself]) / sizes)
-            for s in _SHARPNESS / spread
-        ]
-        sharpness = float(_SHARPNESS[np.argmax(likely)] / spread)
-        # Where images lie around the centre of the others of their group, in the centres' space.
-        _, size, axes = np.linalg.svd(centers - centers.mean(axis=0), full_matrices=False)
-        axes = axes[size > 1e-6 * max(size[0], np.finfo(float).tiny)][: len(centers) - 1].T
-        of_image = of_person[place]
-        away = (unit - _without(centers[of_image], people[place], sizes[of_image])) @ axes
-        share = 1.0 / np.bincount(place)[place]
-        within = (away * share[:, None]).T @ away / len(people)
-        within[np.diag_indices_from(within)] += _ADDED * np.trace(within) / max(len(within), 1)
-        values, turned = np.linalg.eigh(within)
-        axes = axes @ (turned / np.sqrt(np.maximum(values, np.finfo(float).tiny)))
-        distance = ((away @ (turned / np.sqrt(values))) ** 2).sum(axis=1)
-        for code, center in enumerate(centers @ axes):
-            to = ((unit @ axes - center) ** 2).sum(axis=1)
-            distance = np.where(of_image == code, distance, np.minimum(distance, to))
-        far = np.quantile(distance, _NEAR)
-        far[1] = max(far[1], far[0] * (1 + 1e-6) + np.finfo(float).tiny)
+        sharpness = _sharpness(people, of_person, centers, float(np.var(unit, axis=0).sum()))
+        axes, far = _surroundings(unit, place, people, of_person, centers)
         return cls(unit, place, of_person, sizes, Likeness(people, centers, sharpness, axes, far))
 
     def values(self, images: Codes, partners: Codes) -> Float64:
@@ -238,7 +218,7 @@ class CohortImages:
             two = rng.permutation(two)[: max(most // len(groups), 1)]
             lefts.append(left[two])
             rights.append(right[two])
-            weights.append(np.full(len(two), 1 / (len(two) * len(groups))))
+            weights.append(np.full(len(two), 1.0) / (max(len(two), 1) * len(groups)))
         return np.concatenate(lefts), np.concatenate(rights), np.concatenate(weights)
 
 
@@ -249,6 +229,48 @@ def _highest(cosines: Float64, without: int = 0) -> Float64:
     top = np.partition(cosines, n - most, axis=1)[:, n - most :]
     top.sort(axis=1)
     return np.stack([top[:, -min(k, most) :].mean(axis=1) for k in CLOSEST], axis=1)
+
+
+def _sharpness(people: Float64, group: Codes, centers: Float64, spread: float) -> float:
+    """Return how sharply people's kinds are best told by centres, of their own group without them.
+
+    `spread` is the total variance of images.
+    """
+    sizes, itself = np.bincount(group), (np.arange(len(people)), group)
+    others = _without(centers[group], people, sizes[group])
+    near = 2 * people @ centers.T - np.einsum("ij,ij->i", centers, centers)
+    near[itself] = 2 * (people * others).sum(axis=1) - (others**2).sum(axis=1)
+    sharpness = _SHARPNESS / max(spread, _NONE)
+    # Every group weighs the same.
+    likely = [
+        np.mean(np.bincount(group, log_softmax(near * s, axis=1)[itself]) / sizes)
+        for s in sharpness
+    ]
+    return float(sharpness[np.argmax(likely)])
+
+
+def _surroundings(
+    unit: Float64, person: Codes, people: Float64, group: Codes, centers: Float64
+) -> tuple[Float64, Float64]:
+    """Return `Likeness.axes` and `Likeness.far`: where a cohort's own images lie.
+
+    Each image's own group is there without its person.
+    """
+    sizes, of_image = np.bincount(group), group[person]
+    _, size, axes = np.linalg.svd(centers - centers.mean(axis=0), full_matrices=False)
+    axes = axes[size > 1e-6 * max(size[0], _NONE)][: len(centers) - 1].T
+    away = (unit - _without(centers[of_image], people[person], sizes[of_image])) @ axes
+    share = 1.0 / np.bincount(person)[person]
+    within = (away * share[:, None]).T @ away / len(people)
+    within[np.diag_indices_from(within)] += _ADDED * np.trace(within) / max(len(within), 1)
+    values, turned = np.linalg.eigh(within)
+    turned = turned / np.sqrt(np.maximum(values, _NONE))
+    axes, distance = axes @ turned, ((away @ turned) ** 2).sum(axis=1)
+    for code, center in enumerate(centers @ axes):
+        to = ((unit @ axes - center) ** 2).sum(axis=1)
+        distance = np.where(of_image == code, distance, np.minimum(distance, to))
+    near, end = np.quantile(distance, _NEAR)
+    return axes, np.array([near, max(end, near * (1 + 1e-6) + _NONE)])
 
 
 def _without(centers: Float64, rows: Float64, sizes: Codes) -> Float64:

@@ -149,7 +149,8 @@ def choose_map(pairs: LabelledTraits, calibrator: str | Calibrator) -> tuple[Map
     for (_, before), (kind, after) in pairwise(trials):
         gains = before - after
         error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.inf
-        if not gains.mean() > (error if kind == "learned" else 0.0):
+        # Too few people to hold any out: the plainest.
+        if not len(gains) or gains.mean() <= (error if kind == "learned" else 0.0):
             break
         chosen = kind
     return chosen, trials
