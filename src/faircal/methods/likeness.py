@@ -138,16 +138,20 @@ class CohortImages:
 
     @classmethod
     def of(cls, unit: Float64, person: Codes, group: Codes) -> CohortImages:
-        """Take the unit vectors of images, (n, d), with the codes of people and groups."""
+        """Take the unit vectors of images, (n, d), with the codes of people and groups.
+
+        A person is of the group that most of their images are of.
+        """
         known = np.flatnonzero(group >= 0)
         known = known[np.argsort(person[known], kind="stable")]
         unit, group = unit[known], group[known]
-        _, first, place = np.unique(person[known], return_index=True, return_inverse=True)
+        place = np.unique(person[known], return_inverse=True)[1]
         own = csr_array((np.ones(len(place)), (place, np.arange(len(place)))))
         # In single precision, as they are kept.
         means = np.asarray(own @ unit) / np.bincount(place)[:, None]
         people = means.astype(np.float32).astype(np.float64)
-        _, of_person = np.unique(group[first], return_inverse=True)
+        votes = csr_array((np.ones(len(place)), (place, group))).toarray()
+        of_person = np.unique(votes.argmax(axis=1), return_inverse=True)[1]
         sizes = np.bincount(of_person)
         if len(sizes) < 2 or sizes.max() < 2:
             raise DataError(

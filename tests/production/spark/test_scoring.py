@@ -10,6 +10,7 @@ import pytest
 import faircal
 from faircal._base.errors import DataError, ParameterError
 from faircal.data.dataset_folder import save_dataset
+from faircal.data.pairing import draw_cohort
 from faircal.methods.prior import Shift
 from faircal.production.scoring import score_part
 from faircal.production.spark import open_pairs, pairs_of, score, write
@@ -77,6 +78,14 @@ def test_a_frame_of_ones_own_and_a_dataset_in_memory(spark, data, model):
 def test_a_method_that_is_told_groups(data, pairs):
     fitted = faircal.Oracle().fit(data)
     same(score(fitted, pairs).toArrow(), score_part(fitted, data))
+
+
+def test_a_method_with_products_of_matrices_but_for_rounding(data, pairs):
+    fitted = faircal.CohortFairCal().fit(draw_cohort(data, 5))
+    found = in_order(score(fitted, pairs).toArrow())
+    expected = in_order(score_part(fitted, data))
+    assert found["left"] == expected["left"]
+    np.testing.assert_allclose(found["probability"], expected["probability"], rtol=0, atol=1e-12)
 
 
 def test_a_score_table_keeps_the_numbers_of_its_rows(spark, data, tmp_path):
