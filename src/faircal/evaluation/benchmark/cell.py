@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from faircal.methods import METHODS, ClusterMethod, Method, Output
 from faircal.metrics.intervals import (
     Uncertainty,
     as_reported,
+    identified_sets,
     replicated_values,
 )
 from faircal.metrics.measures import Rankings, condition, measure
@@ -82,6 +84,7 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
         uncertainty = None
         if cell.main:
             curves += make_curves(rankings, of, test.score_range)
+            groups = None if attribute is None else test.groups(attribute)
             # Of values that `--retune` takes from another fit it is nearly so.
             uncertainty = Uncertainty(
                 measured,
@@ -89,7 +92,11 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
                 people=test.people,
                 score=output.score,
                 probability=output.probability,
-                groups=None if attribute is None else test.groups(attribute),
+                groups=groups,
+                sets=test.memo(
+                    ("identified", attribute),
+                    partial(identified_sets, test.genuine, test.people, groups),
+                ),
                 threshold_given=settings.threshold_on == "calibration",
             )
             replicates += replicated_values(uncertainty, measured, of)

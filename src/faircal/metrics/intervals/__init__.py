@@ -19,7 +19,7 @@ from faircal.metrics.intervals.reported import (
     summarise,
     worst_and_best,
 )
-from faircal.metrics.intervals.uncertainty import Key, Uncertainty
+from faircal.metrics.intervals.uncertainty import Key, Uncertainty, identified_sets
 
 __all__ = [
     "BY_PEOPLE",
@@ -30,6 +30,7 @@ __all__ = [
     "Uncertainty",
     "as_reported",
     "expect",
+    "identified_sets",
     "least_ratios",
     "replicated_values",
     "summarise",

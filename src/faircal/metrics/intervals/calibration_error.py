@@ -86,7 +86,8 @@ class BinnedCurve:
     def size(self, metric: str, scale: float) -> Float64:
         """Return replicates of the error where the truth is `scale` times the estimate."""
         vector, noise = self._views[metric]
-        size = np.abs(scale * vector + noise)
+        size = scale * vector + noise
+        np.abs(size, out=size)
         return np.asarray(size.max(axis=-1) if metric == "ks" else size.sum(axis=-1))
 
     def interval(self, metric: str, level: float) -> tuple[float, float]:
@@ -139,12 +140,12 @@ def cut(probability: Float64) -> tuple[Int64, Int64]:
     Bins end where those of the ECE do, and where outcomes are uncertain: of most pairs the outcome
     is clear, and the curve moves where probabilities are neither 0 nor 1.
     """
-    order, n = np.argsort(probability, kind="stable"), len(probability)
+    # In which order equal ones stand makes no difference: they stay together.
+    order, n = np.argsort(probability), len(probability)
     ascending = probability[order]
     tens = mass_cuts(n, _ECE_BINS)
     doubt = np.cumsum(ascending * (1 - ascending) + 1e-3 / n)
     fine = np.searchsorted(doubt, np.linspace(0, doubt[-1], _MORE_BINS + 1)[1:-1]) + 1
-    # Equal probabilities stay together, or the order of the rows would matter.
     ends = np.append(np.flatnonzero(np.diff(ascending) > 0) + 1, n)
     rounded = ends[np.searchsorted(ends, np.unique(np.concatenate([tens, fine]))[1:])]
     cuts = np.unique(np.append(0, rounded))
@@ -167,9 +168,7 @@ def _covariance(
     persons = np.concatenate([left[genuine], left[imposters], right[imposters]])
     units = [(np.concatenate([genuine, imposters, imposters]), persons)]
     if len(imposters):
-        dyad_of = np.empty(len(imposters), np.int64)
-        dyad_of[dyads.order] = np.repeat(np.arange(len(dyads.starts)), dyads.sizes.astype(np.int64))
-        units.append((imposters, dyad_of))
+        units.append((imposters, dyads.dyad_of))
     products = []
     for at, unit in units:
         # The products of what units have in two bins, less what a mean unit has.
@@ -195,11 +194,11 @@ def _noise_factor(probability: Float64, identified: IdentifiedPairs) -> float:
     dyads = identified.trials["fpr"]
     imposters = probability[dyads.rows]
     doubt = imposters * (1 - imposters)
-    order = np.argsort(-imposters, kind="stable")
     if not doubt.sum() > 0:
         return 1.0
-    half = int(np.searchsorted(np.cumsum(doubt[order]), doubt.sum() / 2))
-    above = imposters >= imposters[order[half]]
+    ordered = np.sort(imposters)[::-1]
+    half = int(np.searchsorted(np.cumsum(ordered * (1 - ordered)), doubt.sum() / 2))
+    above = imposters >= ordered[half]
     p = float(above.mean())
     if not 0 < p < 0.5:
         return 1.0

@@ -25,6 +25,7 @@ from faircal.metrics.intervals.dyadic import (
     Dyads,
     Float64,
     IdentifiedPairs,
+    Int64,
     PeopleVariance,
     unbiased,
 )
@@ -84,13 +85,17 @@ class ThresholdRungs:
             for k in range(lowest, -1, -1):
                 uses[lowest, k] = min(self.weights[k], left)
                 left -= uses[lowest, k]
-        self._uses = uses / uses.sum(axis=1, keepdims=True)
+        self._uses, self._negative = uses / uses.sum(axis=1, keepdims=True), -self.rates
+        self._latents = np.array([use @ self.latent for use in self._uses])
 
     def use(self, rate: Float64) -> Float64:
         """Return the weight of each rung for rates of any shape: that shape and (n_rungs,)."""
+        return np.asarray(self._uses[self._lowest(rate)])
+
+    def _lowest(self, rate: Float64) -> Int64:
         # Rungs halve: those from 0.7 ≈ 1/√2 of the rate on are nearest on the scale of logs.
-        above = np.searchsorted(-self.rates, -0.7 * rate, side="right")
-        return np.asarray(self._uses[np.maximum(above - 1, 0)])
+        above = self._negative.searchsorted(-0.7 * rate, side="right")
+        return np.asarray(np.maximum(above - 1, 0))
 
     def degrees_of_freedom(self, rate: float) -> float:
         """Return how well a variance at a rate is known, as degrees of freedom; at least 3."""
@@ -122,12 +127,12 @@ class Dependence(ThresholdRungs):
         scores : ndarray of float64, shape (n_pairs,)
             In the order that `dyads` was made of.
         """
-        n = dyads.pairs
+        n, order = dyads.pairs, np.argsort(scores)
         rungs: list[tuple[float, float, float, float]] = []
         for rate in _RUNGS[_RUNGS * n >= 2] if dyads.people >= FEWEST else ():
-            cut = np.partition(scores, n - int(np.ceil(rate * n)))[n - int(np.ceil(rate * n))]
-            errors = scores >= cut
-            p = float(errors.mean())
+            cut = scores[order[n - int(np.ceil(rate * n))]]
+            errors = order[np.searchsorted(scores, cut, sorter=order) :]
+            p = len(errors) / n
             # Where most scores are tied at the top, what is left goes together as errors do.
             rare = min(p, 1 - p)
             if rare > 0 and (not rungs or rare < rungs[-1][0]):
@@ -163,18 +168,16 @@ class Dependence(ThresholdRungs):
         if not len(self.rates):
             return np.zeros(at.shape), np.zeros(at.shape)
         low = np.minimum(at, 1 - at)
-        of_errors = binary_correlation(self.use(low) @ self.latent, low[..., None])
+        of_errors = binary_correlation(self._latents[self._lowest(low)], low[..., None])
         return of_errors[..., 0], of_errors[..., 1]
 
 
-def _correlations(
-    errors: npt.NDArray[np.bool_], p: float, dyads: Dyads
-) -> tuple[float, float, float]:
+def _correlations(errors: Int64, p: float, dyads: Dyads) -> tuple[float, float, float]:
     """Return the correlations of errors of pairs of the same dyad, and of pairs that meet once.
 
-    And the degrees of freedom of the variance.
+    And the degrees of freedom of the variance. `errors` are the pairs that are wrong.
     """
-    of_dyad = dyads.per_dyad(errors) - p * dyads.sizes
+    of_dyad = np.bincount(dyads.dyad_of[errors], minlength=len(dyads.sizes)) - p * dyads.sizes
     of_person = dyads.per_person(of_dyad)
     dyad_square, person_square = float((of_dyad**2).sum()), float((of_person**2).sum())
     each, n = p * (1 - p), dyads.people
@@ -197,9 +200,8 @@ def binary_correlation(latent: Float64, rate: Float64) -> Float64:
 
     Both exceed h with probability p − 2 T(h, √((1 − ρ) / (1 + ρ))), T being Owen's function (1956).
     """
-    h = -ndtri(rate)
-    joint = rate - 2 * owens_t(h, np.sqrt((1 - latent) / (1 + latent)))
-    correlation = (joint - rate**2) / (rate * (1 - rate))
+    joint = rate - 2 * owens_t(-ndtri(rate), np.sqrt((1 - latent) / (1 + latent)))
+    correlation = (joint - rate * rate) / (rate * (1 - rate))
     return np.asarray(np.minimum(np.maximum(correlation, 0.0), 1.0))
 
 
@@ -250,15 +252,16 @@ class AurocDependence(ThresholdRungs):
     @classmethod
     def of(cls, score: Float64, identified: IdentifiedPairs) -> AurocDependence:
         """Compare the genuine pairs of `identified` with its imposter pairs."""
-        trials = identified.trials
-        high, low = (np.sort(score[trials[metric].rows]) for metric in ("fnr", "fpr"))
-        unraised = _compare(score, None, high, low, identified)
+        high, low = (
+            _SortedScores.of(score[identified.trials[metric].rows]) for metric in ("fnr", "fpr")
+        )
+        unraised = _compare(None, high, low, identified)
         if unraised.rate > 0.5:  # worse than chance: the other way round it is better
             other = cls.of(-score, identified)
             spread = other.spread._replace(influence=-other.spread.influence)
             return replace(other, spread=spread, turned=True)
         raised = [rung for rung in _WRONG_ORDERS if rung > 1.4 * unraised.rate]
-        rungs = [_compare(score, rung, high, low, identified) for rung in raised]
+        rungs = [_compare(rung, high, low, identified) for rung in raised]
         rungs = [rung for rung in (*rungs, unraised) if 0 < rung.rate < 0.5]
         rates = np.array([rung.rate for rung in rungs])
         correlations = np.array([rung.correlations for rung in rungs])
@@ -275,7 +278,7 @@ class AurocDependence(ThresholdRungs):
             np.array(latent).T,
             np.array([rung.spread.freedom for rung in rungs]),
             unraised.spread,
-            len(high) * len(low),
+            len(high.values) * len(low.values),
             unraised.shares,
             np.clip(variance / np.maximum(expected, 1e-300), 0.3, 1.0),
         )
@@ -311,14 +314,32 @@ class _RaisedComparison(NamedTuple):
     correlations: Float64
 
 
+class _SortedScores(NamedTuple):
+    """Scores of one class, ascending, and the pairs that they are of."""
+
+    values: Float64
+    order: Int64
+
+    @classmethod
+    def of(cls, scores: Float64) -> _SortedScores:
+        order = np.argsort(scores)
+        return cls(scores[order], order)
+
+    def in_order_of_pairs(self, values: Float64) -> Float64:
+        """Return what goes with each score, sorted, in the order of the pairs."""
+        placed = np.empty(len(values))
+        placed[self.order] = values
+        return placed
+
+
 def _compare(
-    score: Float64, rung: float | None, high: Float64, low: Float64, identified: IdentifiedPairs
+    rung: float | None, high: _SortedScores, low: _SortedScores, identified: IdentifiedPairs
 ) -> _RaisedComparison:
     """Compare genuine pairs with imposters, raised till about `rung` of the orders are wrong."""
     raised = 0.0
     if rung is not None:
-        sample = [of[:: max(len(of) // _SAMPLE, 1)] for of in (high, low)]
-        bottom, top = 0.0, float(high[-1] - low[0])
+        sample = [of.values[:: max(len(of.values) // _SAMPLE, 1)] for of in (high, low)]
+        bottom, top = 0.0, float(high.values[-1] - low.values[0])
         for _ in range(30):
             middle = (bottom + top) / 2
             if _below(sample[1] + middle, sample[0]).mean() < 1 - rung:
@@ -328,13 +349,14 @@ def _compare(
         raised = (bottom + top) / 2
     # The share of wrong orders of each genuine and of each imposter pair (DeLong's components).
     genuine, imposters = identified.trials["fnr"], identified.trials["fpr"]
-    misordered = 1 - _below(low + raised, score[genuine.rows])
-    other = _below(high, score[imposters.rows] + raised)
+    lifted = low.values + raised
+    misordered = high.in_order_of_pairs(1 - _below(lifted, high.values))
+    other = low.in_order_of_pairs(_below(high.values, lifted))
     rate = float(misordered.mean())
     misordered, other = misordered - rate, other - rate
     shares, covariances = np.array([*_kinds(misordered, genuine), *_kinds(other, imposters)]).T
     each = max(rate * (1 - rate), 1e-300)
-    moves = np.empty(len(score))
+    moves = np.empty(len(identified.genuine))
     moves[genuine.rows] = -misordered / len(misordered)
     moves[imposters.rows] = -other / len(other)
     return _RaisedComparison(
@@ -359,5 +381,10 @@ def _kinds(values: Float64, dyads: Dyads) -> Iterator[tuple[float, float]]:
 
 def _below(ordered: Float64, values: Float64) -> Float64:
     """Return the share of sorted values below each of `values`, half of those that are equal."""
-    twice = np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right")
-    return np.asarray(twice / (2 * max(len(ordered), 1)))
+    if not len(ordered):
+        return np.zeros(len(values))
+    below = np.searchsorted(ordered, values)
+    twice, equal = 2 * below, ordered[np.minimum(below, len(ordered) - 1)] == values
+    if equal.any():
+        twice[equal] = below[equal] + np.searchsorted(ordered, values[equal], side="right")
+    return np.asarray(twice / (2 * len(ordered)))

@@ -113,6 +113,13 @@ class Dyads:
         # Couples of one dyad are among those of both of its people.
         self.one_person = 0.0 if self.alone else max(square - 2 * of_dyads, 0.0)
 
+    @cached_property
+    def dyad_of(self) -> Int64:
+        """The dyad of each pair, in the order in which they came."""
+        dyad = np.empty(self.pairs, np.int64)
+        dyad[self.order] = np.repeat(np.arange(len(self.starts)), self.sizes.astype(np.int64))
+        return dyad
+
     def per_dyad(self, values: NDArray[np.generic]) -> Float64:
         """Sum values of pairs, in the order in which they came, over each dyad."""
         if not self.pairs:
@@ -220,14 +227,16 @@ class IdentifiedPairs:
             How each pair moves the mean: (value − mean) / number of pairs.
         """
         total = np.zeros(self.n_people)
-        about_mean = {}
+        about_mean = dict.fromkeys(self.trials, 0.0)
         for metric, dyads in self.trials.items():
-            sums = dyads.per_dyad(residuals[dyads.rows])
+            of_class = residuals[dyads.rows]
+            if not of_class.any():  # as those of a rate of the other class
+                continue
+            sums = dyads.per_dyad(of_class)
             first = dyads.rows[dyads.order[dyads.starts]]
             for side in (self.left,) if metric == "fnr" else (self.left, self.right):
                 total += np.bincount(side[first], sums, self.n_people)
-            off = sums - sums.mean() if len(sums) else sums
-            about_mean[metric] = float((off**2).sum())
+            about_mean[metric] = float(((sums - sums.mean()) ** 2).sum())
         # A genuine pair counts with one person and an imposter pair with two, so sums over people
         # need not be about 0; what all have in common does not vary with who they are.
         total[self.people] -= total[self.people].mean()

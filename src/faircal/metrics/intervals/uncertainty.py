@@ -70,7 +70,10 @@ class PairSet:
     independent: bool
     replicates: int
     seed: int
+    _scores: dict[str, tuple[Float64, Float64]] = field(default_factory=dict)
     _dependence: dict[str, Dependence] = field(default_factory=dict)
+    _widths: dict[tuple[str, float], float] = field(default_factory=dict)
+    _slopes: dict[tuple[str, float], float] = field(default_factory=dict)
     _spreads: dict[tuple[str, float, float], PeopleVariance] = field(default_factory=dict)
 
     def people(self, metric: str) -> int:
@@ -82,11 +85,17 @@ class PairSet:
             return trials[ERROR_RATES[metric]].people
         return len(self.identified.people)
 
+    def scores(self, metric: str) -> tuple[Float64, Float64]:
+        """Return the scores of the pairs that a rate counts: as they came, and ascending."""
+        if metric not in self._scores:
+            scores = self.score[self.identified.trials[metric].rows]
+            self._scores[metric] = scores, np.sort(scores)
+        return self._scores[metric]
+
     def dependence(self, metric: str) -> Dependence:
         """Return how pairs that share people exceed thresholds together, or fall below them."""
         if metric not in self._dependence:
-            dyads = self.identified.trials[metric]
-            scores = self.score[dyads.rows]
+            dyads, (scores, _) = self.identified.trials[metric], self.scores(metric)
             tail = scores if metric == "fpr" else -scores
             self._dependence[metric] = Dependence.of(tail, dyads)
         return self._dependence[metric]
@@ -101,9 +110,14 @@ class PairSet:
         if self.independent:
             return float(trials)
         dependence = self.dependence(metric)
-        freedom = dependence.degrees_of_freedom(min(max(near, 1e-9), 1 - 1e-9))
-        few = (ndtri(0.975) / stdtrit(freedom, 0.975)) ** 2
-        return float(trials * few / dependence.design_effect(min(max(rate, 1e-9), 1.0)))
+        if (metric, near) not in self._widths:
+            freedom = dependence.degrees_of_freedom(min(max(near, 1e-9), 1 - 1e-9))
+            self._widths[metric, near] = (ndtri(0.975) / stdtrit(freedom, 0.975)) ** 2
+        return float(
+            trials
+            * self._widths[metric, near]
+            / dependence.design_effect(min(max(rate, 1e-9), 1.0))
+        )
 
     def slope(self, metric: str, threshold: float) -> float:
         """Return how fast a rate changes at a threshold: by its size around, per unit of score.
@@ -111,13 +125,15 @@ class PairSet:
         Looked at where the pairs nearest to it are, about a third of the errors there are, and no
         fewer than eight pairs.
         """
-        scores = self.score[self.identified.trials[metric].rows]
-        if not len(scores):
-            return 0.0
-        errors = int(((scores >= threshold) == (metric == "fpr")).sum())
-        near = min(max(errors // 3, 8), len(scores))
-        away = np.partition(np.abs(scores - threshold), near - 1)[near - 1]
-        return near / len(scores) / max(2 * float(away), 1e-12)
+        if (metric, threshold) not in self._slopes:
+            _, ordered = self.scores(metric)
+            n, below = len(ordered), int(np.searchsorted(ordered, threshold))
+            near = min(max((n - below if metric == "fpr" else below) // 3, 8), n)
+            around = ordered[max(below - near, 0) : below + near]
+            away = np.partition(np.abs(around - threshold), near - 1)[near - 1] if n else np.inf
+            slope = near / max(n, 1) / max(2 * float(away), 1e-12)
+            self._slopes[metric, threshold] = slope
+        return self._slopes[metric, threshold]
 
     def rate_spread(self, metric: str, threshold: float, rate: float) -> PeopleVariance:
         """Return how a rate at a threshold varies with the people, by its design effect."""
@@ -126,7 +142,7 @@ class PairSet:
             rows = self.identified.trials[metric].rows
             if not len(rows):
                 return PeopleVariance(np.nan, 3.0, np.zeros(self.identified.n_people))
-            wrong = (self.score[rows] >= threshold) == (metric == "fpr")
+            wrong = (self.scores(metric)[0] >= threshold) == (metric == "fpr")
             residuals = np.zeros(len(self.score))
             residuals[rows] = (wrong - wrong.mean()) / len(rows)
             influence = self.identified.spread(residuals).influence
@@ -196,6 +212,24 @@ def _best_ratio(scores: Float64, genuine: NDArray[np.bool_]) -> Float64:
     return np.asarray(np.clip(odds, -50, 50)[at])
 
 
+#: All pairs and those of each group: which they are, and who is in them.
+IdentifiedSets: TypeAlias = dict[str, tuple[NDArray[np.intp] | slice, IdentifiedPairs]]
+
+
+def identified_sets(
+    genuine: NDArray[np.bool_], people: Groups | None, groups: Groups | None
+) -> IdentifiedSets:
+    """Return the sets that `Uncertainty` is about: the same for all methods on these pairs."""
+    everyone = IdentifiedPairs.of(genuine, people)
+    sets: IdentifiedSets = {GLOBAL: (slice(None), everyone)}
+    if groups is not None:
+        code = groups.pair
+        for g, name in enumerate(groups.names):
+            rows = np.flatnonzero(code == g)
+            sets[name] = rows, everyone.part(rows)
+    return sets
+
+
 class Uncertainty:
     """Intervals of the values that `measure` and `at_threshold` (`faircal.metrics`) give.
 
@@ -211,6 +245,8 @@ class Uncertainty:
     score, probability : ndarray of float64, shape (n_pairs,), optional
         The pairs' own; `score` is what decisions rank by.
     groups : Groups, optional
+    sets : dict, optional
+        What `identified_sets` gives of pairs, people and groups, where somebody has it already.
     threshold_given : bool
         Whether other pairs than these set the thresholds.
     replicates : int
@@ -227,6 +263,7 @@ class Uncertainty:
         score: Float64 | None = None,
         probability: Float64 | None = None,
         groups: Groups | None = None,
+        sets: IdentifiedSets | None = None,
         threshold_given: bool = False,
         replicates: int = REPLICATES,
         seed: int = 0,
@@ -235,22 +272,18 @@ class Uncertainty:
         self.independent = people is None or not people.names
         self.names = () if people is None else people.names
         self._n, self._seed, self._given = replicates, seed, threshold_given
-        all_pairs = IdentifiedPairs.of(genuine, people)
-        rows: dict[str, NDArray[np.intp] | slice] = {GLOBAL: slice(None)}
-        if groups is not None:
-            code = groups.pair
-            rows |= {name: np.flatnonzero(code == g) for g, name in enumerate(groups.names)}
+        sets = sets or identified_sets(genuine, people, groups)
         self.sets = {
             name: PairSet(
                 name,
-                all_pairs.part(of),
+                identified,
                 _NONE if score is None else score[of],
                 _NONE if probability is None else probability[of],
                 self.independent,
                 replicates,
                 seed,
             )
-            for name, of in rows.items()
+            for name, (of, identified) in sets.items()
         }
         #: The error rate that a rate is, or is one minus, and its value.
         self._rates = {
@@ -361,8 +394,7 @@ class Uncertainty:
             kind, rate = self._rates[key]
             wider = self._wider(key, kind, rate)
             low, high = pairs.dependence(kind).interval(rate, level, wider=wider)
-            scores = pairs.score[pairs.identified.trials[kind].rows]
-            accepted = scores >= self._thresholds.get(condition, np.nan)
+            accepted = pairs.scores(kind)[0] >= self._thresholds.get(condition, np.nan)
             if not (accepted == (kind == "fpr")).any():
                 low = 0.0  # a part of an error, between two scores, is none that was seen
             ends = (low, high) if kind == metric else (1 - high, 1 - low)
@@ -392,14 +424,12 @@ class Uncertainty:
         pairs, rate = self.sets[group], Condition.of(condition).rate
         at = self._thresholds.get(condition, np.nan)
         # The highest and the lowest threshold at which the counted FPR may be that of the rate.
-        genuine, imposters = (
-            pairs.score[pairs.identified.trials[kind].rows] for kind in ("fnr", "fpr")
-        )
+        (genuine, _), (_, imposters) = pairs.scores("fnr"), pairs.scores("fpr")
         missed = pairs.rate_spread("fnr", at, 1 - value).influence
         taken = pairs.rate_spread("fpr", at, rate)
         n, (least, most) = len(imposters), taken.interval(rate, level)
         counts = np.clip([np.floor(least * n), np.ceil(most * n)], 0, n - 1)
-        thresholds = np.sort(imposters)[n - 1 - counts.astype(np.int64)]
+        thresholds = imposters[n - 1 - counts.astype(np.int64)]
         lower, upper = (float((genuine > threshold).mean()) for threshold in thresholds)
         size = float(np.sqrt((missed**2).sum() * (taken.influence**2).sum()))
         # More errors of either kind at the threshold mean a lower TPR at the rate.
