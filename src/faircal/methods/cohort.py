@@ -17,7 +17,7 @@ from faircal.compute.threads import each, one_blas_thread
 from faircal.data import Dataset
 from faircal.methods.base import Claims, Method, Needs, Output, check_truth
 from faircal.methods.inputs import Float64, ImageValues, Inputs, Space, declared
-from faircal.methods.likeness import CohortImages, Likeness
+from faircal.methods.likeness import CohortImages, Likeness, cosines_of
 from faircal.methods.trait_maps import KINDS, LabelledTraits, TraitMap, choose_map
 
 Codes = NDArray[np.integer]
@@ -144,7 +144,7 @@ class CohortFairCal(Method):
         share = self.share_genuine or inputs.share_genuine
         weight *= len(taken) * (1 - share) / share
         trusted = np.ones((len(one), 1))
-        sides = [np.hstack([images.values(*of), trusted]) for of in ((one, two), (two, one))]
+        sides = [np.hstack([values, trusted]) for values in images.sides(one, two)]
         own_people = len(np.unique(own.person[left]))
         return LabelledTraits(
             score=np.concatenate([score, images.cosine(one, two) + offset.score]),
@@ -168,8 +168,8 @@ class CohortFairCal(Method):
         one, two = one[apart], two[apart]
         group = images.group[images.person]
         weight = shares[group] / np.bincount(group)[group]
-        values, weights = images.values(one, two), weight[one] * weight[two]
-        z = images.cosine(one, two) - (values[:, 0] + images.values(two, one)[:, 0]) / 2
+        (values, others), weights = images.sides(one, two), weight[one] * weight[two]
+        z = images.cosine(one, two) - (values[:, 0] + others[:, 0]) / 2
         mean = np.average(z, weights=weights)
         # A person's pairs are right or wrong together: each adds their sum, squared.
         sums = np.bincount(
@@ -179,7 +179,7 @@ class CohortFairCal(Method):
         left, right = rng.integers(0, len(own.unit), (2, _RANDOM))
         apart = own.person[left] != own.person[right]
         left, right = left[apart], right[apart]
-        own_z = np.einsum("ij,ij->i", own.unit[left], own.unit[right])
+        own_z = cosines_of(own.unit, left, right)
         own_z -= (own.values[left, 0] + own.values[right, 0]) / 2
         trust = own.values[:, -1] + 1e-9
         off = np.average(own_z, weights=trust[left] * trust[right]) - mean

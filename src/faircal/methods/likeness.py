@@ -160,7 +160,9 @@ class CohortImages:
             )
         members = csr_array((np.ones(len(people)), (of_person, np.arange(len(people)))))
         centers = np.asarray(members @ people) / sizes[:, None]
-        sharpness = _sharpness(people, of_person, centers, float(np.var(unit, axis=0).sum()))
+        middle = unit.mean(axis=0)
+        spread = float(np.einsum("ij,ij->", unit, unit)) / len(unit) - float(middle @ middle)
+        sharpness = _sharpness(people, of_person, centers, spread)
         axes, far = _surroundings(unit, place, people, of_person, centers)
         return cls(unit, place, of_person, sizes, Likeness(people, centers, sharpness, axes, far))
 
@@ -169,27 +171,42 @@ class CohortImages:
         likeness, group = self.likeness, self.group[self.person]
         values = np.empty((len(images), WIDTH - 1))
         own, other = self.person[images], self.person[partners]
-        cosines, to_centers = self.unit @ likeness.people.T, self.unit @ likeness.centers.T
+        to_centers = self.unit @ likeness.centers.T
         kinds = likeness.kinds(to_centers)
         at = group[images]
-        # The own group's mean, without the two.
-        out = np.where(self.group[other] == at, cosines[images, other], 0.0)
-        left = np.maximum(self.sizes[at] - 1 - (self.group[other] == at), 1)
-        total = to_centers[images, at] * self.sizes[at] - cosines[images, own] - out
-        values[:, -1] = (to_centers * kinds).sum(axis=1)[images]
-        values[:, -1] += kinds[images, at] * (total / left - to_centers[images, at])
+        alike = self.group[other] == at
+        itself, partner = np.empty(len(images)), np.empty(len(images))
+        # Image by image: cosines of all of them with all people are never there at a time.
+        order = np.argsort(images, kind="stable")
+        starts = np.searchsorted(images[order], np.arange(len(self.unit) + 1))
 
         def work(block: slice) -> None:
-            taken, rows = cosines[images[block]], np.arange(len(images[block]))
-            taken[rows, own[block]] = taken[rows, other[block]] = -np.inf
-            values[block, :-1] = _highest(taken, without=2)
+            cosines = self.unit[block] @ likeness.people.T
+            of_block = order[starts[block.start] : starts[block.stop]]
+            for start in range(0, len(of_block), _BLOCK):
+                rows = of_block[start : start + _BLOCK]
+                taken, every = cosines[images[rows] - block.start], np.arange(len(rows))
+                itself[rows] = taken[every, own[rows]]
+                partner[rows] = taken[every, other[rows]]
+                taken[every, own[rows]] = taken[every, other[rows]] = -np.inf
+                values[rows, :-1] = _highest(taken, without=2)
 
-        each(work, len(images), _BLOCK)
+        each(work, len(self.unit), _BLOCK)
+        # The own group's mean, without the two.
+        total = to_centers[images, at] * self.sizes[at] - itself - np.where(alike, partner, 0.0)
+        left = np.maximum(self.sizes[at] - 1 - alike, 1)
+        values[:, -1] = (to_centers * kinds).sum(axis=1)[images]
+        values[:, -1] += kinds[images, at] * (total / left - to_centers[images, at])
         return values
+
+    def sides(self, one: Codes, two: Codes) -> tuple[Float64, Float64]:
+        """Return the first three numbers of both images of pairs, (n, 3) each."""
+        both = self.values(np.concatenate([one, two]), np.concatenate([two, one]))
+        return both[: len(one)], both[len(one) :]
 
     def cosine(self, one: Codes, two: Codes) -> Float64:
         """Return the scores of pairs of images."""
-        return np.asarray(np.einsum("ij,ij->i", self.unit[one], self.unit[two]))
+        return cosines_of(self.unit, one, two)
 
     def parts(self, n_parts: int, rng: np.random.Generator) -> Codes:
         """Deal people to parts at random, (n_people,), those of each group evenly."""
@@ -224,6 +241,14 @@ class CohortImages:
             rights.append(right[two])
             weights.append(np.full(len(two), 1.0) / (max(len(two), 1) * len(groups)))
         return np.concatenate(lefts), np.concatenate(rights), np.concatenate(weights)
+
+
+def cosines_of(unit: Float64, one: Codes, two: Codes) -> Float64:
+    """Return the products of pairs of rows; those of a block alone are copied."""
+    parts = each(
+        lambda block: np.einsum("ij,ij->i", unit[one[block]], unit[two[block]]), len(one), _BLOCK
+    )
+    return np.concatenate([np.empty(0), *parts])
 
 
 def _highest(cosines: Float64, without: int = 0) -> Float64:
@@ -263,15 +288,17 @@ def _surroundings(
     sizes, of_image = np.bincount(group), group[person]
     _, size, axes = np.linalg.svd(centers - centers.mean(axis=0), full_matrices=False)
     axes = axes[size > 1e-6 * max(size[0], _NONE)][: len(centers) - 1].T
-    away = (unit - _without(centers[of_image], people[person], sizes[of_image])) @ axes
+    others = _without((centers @ axes)[group], people @ axes, sizes[group])
+    away = unit @ axes - others[person]
     share = 1.0 / np.bincount(person)[person]
     within = (away * share[:, None]).T @ away / len(people)
     within[np.diag_indices_from(within)] += _ADDED * np.trace(within) / max(len(within), 1)
     values, turned = np.linalg.eigh(within)
     turned = turned / np.sqrt(np.maximum(values, _NONE))
     axes, distance = axes @ turned, ((away @ turned) ** 2).sum(axis=1)
+    places = unit @ axes
     for code, center in enumerate(centers @ axes):
-        to = ((unit @ axes - center) ** 2).sum(axis=1)
+        to = ((places - center) ** 2).sum(axis=1)
         distance = np.where(of_image == code, distance, np.minimum(distance, to))
     near, end = np.quantile(distance, _NEAR)
     return axes, np.array([near, max(end, near * (1 + 1e-6) + _NONE)])
