@@ -86,16 +86,12 @@ class ThresholdRungs:
                 uses[lowest, k] = min(self.weights[k], left)
                 left -= uses[lowest, k]
         self._uses, self._negative = uses / uses.sum(axis=1, keepdims=True), -self.rates
-        self._latents = np.array([use @ self.latent for use in self._uses])
 
     def use(self, rate: Float64) -> Float64:
         """Return the weight of each rung for rates of any shape: that shape and (n_rungs,)."""
-        return np.asarray(self._uses[self._lowest(rate)])
-
-    def _lowest(self, rate: Float64) -> Int64:
         # Rungs halve: those from 0.7 ≈ 1/√2 of the rate on are nearest on the scale of logs.
         above = self._negative.searchsorted(-0.7 * rate, side="right")
-        return np.asarray(np.maximum(above - 1, 0))
+        return np.asarray(self._uses[np.maximum(above - 1, 0)])
 
     def degrees_of_freedom(self, rate: float) -> float:
         """Return how well a variance at a rate is known, as degrees of freedom; at least 3."""
@@ -168,7 +164,7 @@ class Dependence(ThresholdRungs):
         if not len(self.rates):
             return np.zeros(at.shape), np.zeros(at.shape)
         low = np.minimum(at, 1 - at)
-        of_errors = binary_correlation(self._latents[self._lowest(low)], low[..., None])
+        of_errors = binary_correlation(self.use(low) @ self.latent, low[..., None])
         return of_errors[..., 0], of_errors[..., 1]
 
 
