@@ -183,7 +183,7 @@ class CohortFairCal(Method):
         own_z -= (own.values[left, 0] + own.values[right, 0]) / 2
         trust = own.values[:, -1] + 1e-9
         off = float(np.average(own_z, weights=trust[left] * trust[right]) - mean)
-        sure = max(1 - 4 * (sums @ sums) / max(off**2, np.finfo(float).tiny), 0.0)
+        sure = max(1 - 4 * float(sums @ sums) / max(off**2, np.finfo(float).tiny), 0.0)
         of_values = np.average(own.values[:, :-1], axis=0, weights=trust)
         of_values -= np.average(values, axis=0, weights=weight[one])
         # z = s − ½ (c + c'): where the scores of pairs are off, z and both traits are.
