@@ -123,6 +123,66 @@ class TestFit:
         assert "--cohort-attribute: goes with --cohort" in done.err
 
 
+class TestCohortFairCal:
+    """The method `cohort`: one clear line, or a model."""
+
+    @pytest.fixture
+    def fit(self, home, public, monkeypatch, run):
+        monkeypatch.chdir(home)
+        options = ["--method", "cohort", "--cohort", public, "--out", public / "m.faircal"]
+        return lambda data="faces", *more: run("fit", data, *options, *more)
+
+    def test_what_is_unlike_the_cohort_is_said(self, fit, public, run, tmp_path, without_figures):
+        thinned(public, lambda row: row["ethnicity"] in ("Asian", "African"))
+        kinds, note = "ethnicity+gender", "are unlike all groups of the cohort"
+        done = fit("faces", "--cohort-attribute", kinds)
+        assert done.code == 0, done.err
+        assert f"% of calibration images {note}" in done.err
+        done = run("score", public / "m.faircal", "faces", "--out", tmp_path / "s.parquet")
+        assert done.code == 0, done.err
+        assert f"% of images in use {note}" in done.err
+        options = ["--methods", "cohort", "--cohort", public, "--cohort-attribute", kinds]
+        done = run("benchmark", "faces", *options, "--jobs", "1", "--out", tmp_path / "b")
+        assert done.code == 0, done.err
+        assert f"% of images in use {note}" in (tmp_path / "b" / "run.json").read_text()
+        assert f"% of images in use {note}" in (tmp_path / "b" / "report.html").read_text()
+
+    def test_nobody_is_in_two_groups(self, fit, public):
+        """Three people of two groups; the only one of the second has most images in the first."""
+        thinned(public, lambda row: number(row) in (7, 8))
+        table = pacsv.read_csv(public / "images.csv").to_pandas()
+        table["kind"] = ["b", *"a" * (len(table) - 1)]
+        table.to_csv(public / "images.csv", index=False)
+        done = fit("faces", "--cohort-attribute", "kind")
+        assert done.code == 2
+        assert "each person in one group, found 2 people in 1; add people" in done.err
+        assert "Traceback" not in done.err
+
+    def test_scores_that_are_no_cosines(self, fit, home, tmp_path):
+        data = shutil.copytree(home / "faces", tmp_path / "scored")
+        table = pacsv.read_csv(data / "pairs.csv").to_pandas()
+        table["score"] = faircal.load(data).scores ** 3
+        table.to_csv(data / "pairs.csv", index=False)
+        done = fit(data, "--cohort-attribute", "gender")
+        assert done.code == 2
+        assert "leave out the column 'score'" in done.err
+
+    @pytest.mark.parametrize("genuine", [0, 1])
+    def test_one_class(self, fit, home, tmp_path, genuine):
+        data = shutil.copytree(home / "faces", tmp_path / "one")
+        table = pacsv.read_csv(data / "pairs.csv").to_pandas()
+        table[table["genuine"] == genuine].to_csv(data / "pairs.csv", index=False)
+        done = fit(data, "--cohort-attribute", "gender")
+        assert done.code == 2
+        assert "expected genuine and imposter pairs, found one class only" in done.err
+
+    def test_other_dimension(self, fit, public):
+        np.save(public / "embeddings.npy", np.load(public / "embeddings.npy")[:, :8])
+        done = fit("faces", "--cohort-attribute", "gender")
+        assert done.code == 2
+        assert "expected 16-d embeddings" in done.err
+
+
 class TestBenchmark:
     OPTIONS = ("--methods", "baseline,comparing", "--jobs", "1", "--cohort", "public")
 

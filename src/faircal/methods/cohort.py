@@ -160,33 +160,27 @@ class CohortFairCal(Method):
         """Return how far the user's images lie off the cohort's, by strangers at random.
 
         The cohort's kinds weigh as often as they are among the user's images. What the difference
-        of scores may owe to chance is not taken for one.
+        of z may owe to chance is not taken for one.
         """
         shares = own.shares_of_kinds(self.likeness_)
-        one, two = rng.integers(0, len(images.unit), (2, _RANDOM))
-        apart = images.person[one] != images.person[two]
-        one, two = one[apart], two[apart]
+        one, two = _strangers(images.person, rng)
         group = images.group[images.person]
         weight = shares[group] / np.bincount(group)[group]
-        (values, others), weights = images.sides(one, two), weight[one] * weight[two]
+        values, others = images.sides(one, two)
         z = images.cosine(one, two) - (values[:, 0] + others[:, 0]) / 2
-        mean = np.average(z, weights=weights)
-        # A person's pairs are right or wrong together: each adds their sum, squared.
-        sums = np.bincount(
-            np.concatenate([images.person[one], images.person[two]]),
-            np.tile(weights * (z - mean), 2) / weights.sum(),
-        )
-        left, right = rng.integers(0, len(own.unit), (2, _RANDOM))
-        apart = own.person[left] != own.person[right]
-        left, right = left[apart], right[apart]
+        people = np.stack([images.person[one], images.person[two]])
+        mean, variance = _mean(z, weight[one] * weight[two], people)
+        left, right = _strangers(own.person, rng)
         own_z = cosines_of(own.unit, left, right)
         own_z -= (own.values[left, 0] + own.values[right, 0]) / 2
         trust = own.values[:, -1] + 1e-9
-        off = float(np.average(own_z, weights=trust[left] * trust[right]) - mean)
-        sure = max(1 - 4 * float(sums @ sums) / max(off**2, np.finfo(float).tiny), 0.0)
+        people = np.stack([own.person[left], own.person[right]])
+        own_mean, own_variance = _mean(own_z, trust[left] * trust[right], people)
+        off = own_mean - mean
+        sure = max(1 - 4 * (variance + own_variance) / max(off**2, np.finfo(float).tiny), 0.0)
         of_values = np.average(own.values[:, :-1], axis=0, weights=trust)
         of_values -= np.average(values, axis=0, weights=weight[one])
-        # z = s − ½ (c + c'): where the scores of pairs are off, z and both traits are.
+        # s = z + ½ (c + c'): the cohort's scores are off by what z is, and c of both images.
         self.diagnostics_.figures["offset_of_the_cohort"] = float(off * sure)
         return _Offset(float(off * sure + of_values[0]), np.append(of_values, 0.0))
 
@@ -281,10 +275,24 @@ class _OwnImages:
         return shares
 
 
+def _strangers(person: Codes, rng: np.random.Generator) -> Codes:
+    """Return pairs of images of two people at random, (2, n)."""
+    pairs = rng.integers(0, len(person), (2, _RANDOM))
+    return pairs[:, person[pairs[0]] != person[pairs[1]]]
+
+
+def _mean(z: Float64, weight: Float64, people: Codes) -> tuple[float, float]:
+    """Return the mean over pairs of `people`, (2, n), and its variance."""
+    mean = float(np.average(z, weights=weight))
+    # A person's pairs are right or wrong together: each adds their sum, squared.
+    sums = np.bincount(people.ravel(), np.tile(weight * (z - mean), 2) / weight.sum())
+    return mean, float(sums @ sums)
+
+
 def _check_scores(inputs: Inputs, own: _OwnImages) -> None:
     """Raise unless scores are cosines, and of strangers, too: so the cohort's are compared."""
     left, right = np.stack(inputs.positions())[:, :_STRANGERS]
-    cosine = np.einsum("ij,ij->i", own.unit[left], own.unit[right])
+    cosine = cosines_of(own.unit, left, right)
     off = float(np.abs(inputs.score[:_STRANGERS] - cosine).max())
     if off > _ROUNDED:
         raise DataError(

@@ -131,6 +131,7 @@ def score_file(
             "prior": moved.shift,
             "version": __version__,
         }
+        remarks: list[str] = []
         count = score_stream(
             fitted,
             pairs,
@@ -142,8 +143,9 @@ def score_file(
             about=about,
             resume=resume,
             progress=progress,
+            notes=remarks,
         )
-        return ScoredFile(out, count, (*notes, *moved.notes), moved.record)
+        return ScoredFile(out, count, (*notes, *moved.notes, *remarks), moved.record)
 
 
 @contextmanager

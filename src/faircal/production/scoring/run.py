@@ -146,6 +146,7 @@ def score_part(
     keep: Sequence[str] = (),
     shift: Shift | None = None,
     adding: Adding | None = None,
+    notes: list[str] | None = None,
 ) -> pa.Table:
     """Return what `model` says of each pair: ``left``, ``right``, ``score``, ``probability``.
 
@@ -160,9 +161,13 @@ def score_part(
         Moves probabilities to another share of genuine pairs; scores stay.
     adding : Adding, optional
         More columns, after these two.
+    notes : list of str, optional
+        Takes what the model remarks on pairs and images such as these.
     """
     places = None if adding is None else adding.places(part)  # before the model looks for them
     output = model.apply(part)
+    if notes is not None:
+        notes.extend(model.remarks(part, output))
     ids = part.images.ids
     columns: dict[str, Any]
     if part.has_images:
@@ -345,6 +350,7 @@ def score_stream(
     about: Mapping[str, Any],
     resume: bool = False,
     progress: Progress = silent,
+    notes: list[str] | None = None,
 ) -> int:
     """Score all pairs of `stream` and write them to `out`; return how many there are.
 
@@ -370,6 +376,8 @@ def score_stream(
     resume : bool
         Go on where an earlier run stopped.
     progress : callable
+    notes : list of str, optional
+        Takes what the model remarks on the first part that is scored.
 
     Raises
     ------
@@ -382,7 +390,10 @@ def score_stream(
             ScoredOutput.start(out, about, resume) as output,
             closing(stream.parts(output.pairs, columns)) as parts,
         ):
-            scored = (score_part(model, part, keep, shift, adding) for part in parts)
+            scored = (
+                score_part(model, part, keep, shift, adding, None if number else notes)
+                for number, part in enumerate(parts)
+            )
             with closing(ahead(scored, 1)) as tables:
                 for table in tables:
                     output.write(table)
