@@ -114,16 +114,16 @@ class CohortFairCal(Method):
             # Genuine pairs of the user's, strangers of the cohort as they would look there.
             pairs = self._pairs(inputs, own, images, rng)
             progress("fitting", 1, 3, "choosing the map on people held out")
-            kind, trials = choose_map(pairs, self.calibrator)
+            kind, held_out = choose_map(pairs, self.calibrator)
             progress("fitting", 2, 3, f"the {kind} map")
             self.map_ = TraitMap.fit(kind, pairs, self.calibrator)
         self._set_values()
         progress("fitting", 3, 3, "")
-        for trial in trials:
-            if len(trial.losses):
-                loss = float(trial.losses.mean())
-                self.diagnostics_.figures[f"held_out_loss_{trial.kind}"] = loss
-        why = "by people held out" if len(trials[0].losses) else "too few people to hold any out"
+        for tried in held_out:
+            if len(tried.losses):
+                loss = float(tried.losses.mean())
+                self.diagnostics_.figures[f"held_out_loss_{tried.kind}"] = loss
+        why = "by people held out" if len(held_out[0].losses) else "too few people to hold any out"
         self.diagnostics_.note(f"the {kind} map is taken, of {', '.join(KINDS)}: {why}")
         self.diagnostics_.notes.extend(_unrepresented(own.values[:, -1], "calibration images"))
 

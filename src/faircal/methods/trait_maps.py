@@ -131,29 +131,31 @@ class TraitMap:
         return np.asarray(traits * values[:, -1:])
 
 
-class Trial(NamedTuple):
+class HeldOut(NamedTuple):
     """What a map costs on people held out: the mean log-loss a pair, part by part."""
 
     kind: MapKind
     losses: Float64
 
 
-def choose_map(pairs: LabelledTraits, calibrator: str | Calibrator) -> tuple[MapKind, list[Trial]]:
+def choose_map(
+    pairs: LabelledTraits, calibrator: str | Calibrator
+) -> tuple[MapKind, list[HeldOut]]:
     """Return the map to take, and what each that was tried costs on people held out.
 
     From the plainest on, the next is taken where it is better: the shifted one where it is on
     average, the learned one where it is by more than a standard error.
     """
-    trials = [Trial(kind, _held_out(kind, pairs, calibrator)) for kind in KINDS]
+    held_out = [HeldOut(kind, _held_out(kind, pairs, calibrator)) for kind in KINDS]
     chosen = KINDS[0]
-    for (_, before), (kind, after) in pairwise(trials):
+    for (_, before), (kind, after) in pairwise(held_out):
         gains = before - after
         error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.inf
         # Too few people to hold any out: the plainest.
         if not len(gains) or gains.mean() <= (error if kind == "learned" else 0.0):
             break
         chosen = kind
-    return chosen, trials
+    return chosen, held_out
 
 
 def _held_out(kind: MapKind, pairs: LabelledTraits, calibrator: str | Calibrator) -> Float64:
