@@ -24,6 +24,7 @@ from pathlib import Path
 
 from studies.cells import keep, read, run_cell
 from studies.classes import running as classes
+from studies.cohort import running as cohort
 from studies.libraries import running as libraries
 from studies.monitoring import running as monitoring
 from studies.page import write
@@ -38,6 +39,7 @@ _OTHERS = {
     "uncertainty": uncertainty.main,
     "classes": classes.main,
     "monitoring": monitoring.main,
+    "cohort": cohort.main,
     "libraries": libraries.main,
 }
 #: Parts that need no real data.
