@@ -123,8 +123,14 @@ class Embeddings:
 
     def unit(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return the vectors of `rows` at unit length, to the last digit of double precision."""
-        taken = self.vectors[rows].astype(np.float64)
-        taken /= np.sqrt(np.einsum("ij,ij->i", taken, taken))[:, None]
+        taken = np.empty((len(rows), self.vectors.shape[1]))
+
+        def work(block: slice) -> None:
+            part = self.vectors[rows[block]].astype(np.float64)
+            norms = np.sqrt(np.einsum("ij,ij->i", part, part))
+            np.divide(part, norms[:, None], out=taken[block])
+
+        each(work, len(rows), _BLOCK)
         return taken
 
     def cosine(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> NDArray[np.float64]:

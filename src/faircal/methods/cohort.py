@@ -291,9 +291,8 @@ def _mean(z: Float64, weight: Float64, people: Codes) -> tuple[float, float]:
 
 def _check_scores(inputs: Inputs, own: _OwnImages) -> None:
     """Raise unless scores are cosines, and of strangers, too: so the cohort's are compared."""
-    left, right = np.stack(inputs.positions())[:, :_STRANGERS]
-    cosine = cosines_of(own.unit, left, right)
-    off = float(np.abs(inputs.score[:_STRANGERS] - cosine).max())
+    sides = (np.searchsorted(inputs.images, of[:_STRANGERS]) for of in (inputs.left, inputs.right))
+    off = float(np.abs(inputs.score[:_STRANGERS] - cosines_of(own.unit, *sides)).max())
     if off > _ROUNDED:
         raise DataError(
             f"method cohort compares cosines, and the scores of the pairs are off by up to "

@@ -123,11 +123,9 @@ class DSN(NormalizingMethod):
         every = np.full(len(code), len(names))
         # Everybody is there twice: in their group, and in the last one, of all.
         inside = code >= 0
-        people = CohortPeople.of(
-            np.concatenate([sides.unit[inside], sides.unit]),
-            np.concatenate([sides.person[inside], sides.person]),
-            np.concatenate([code[inside], every]),
-        )
+        image = np.concatenate([np.flatnonzero(inside), np.arange(len(code))])
+        group = np.concatenate([code[inside], every])
+        people = CohortPeople.of(sides.unit, sides.person[image], group, image)
         if len(np.unique(sides.person)) < LEAST_PEOPLE:
             raise DataError(f"images: expected {LEAST_PEOPLE} people or more; add people")
         self._set_moments(GroupMoments.of(people))

@@ -118,12 +118,11 @@ class FALCON(NormalizingMethod):
         gram = self._gram(unit[rows], unit[rows])
         gram[np.diag_indices_from(gram)] += self.ridge
         self._set_regression(unit[rows], cho_solve(cho_factor(gram), thresholds))
-        scores = self._scores(inputs)
-        predicted = self._thresholds(unit[rows], declared(inputs.embeddings, "embeddings").engine)
         figures = self.diagnostics_.figures
         figures["thresholds_std"] = float(thresholds.std())
-        figures["thresholds_rmse"] = float(np.sqrt(np.mean((thresholds - predicted) ** 2)))
-        return scores
+        # (K + ridge) w = t: what is missing to t is ridge times w.
+        figures["thresholds_rmse"] = float(self.ridge * np.sqrt(np.mean(self.weights_**2)))
+        return self._scores(inputs)
 
     def _scores(self, inputs: Inputs) -> Float64:
         t = self._values.at(declared(inputs.embeddings, "embeddings"), inputs.images)
@@ -137,10 +136,11 @@ class FALCON(NormalizingMethod):
             return np.asarray(np.exp(2 * self.gamma * (products - 1)))
         if self.kernel == "linear":
             return np.asarray(products)
-        base, power = self.gamma * products + 1, np.ones_like(products)
-        for _ in range(self.degree):  # some times faster than a power
+        base = self.gamma * products + 1
+        power = base.copy()
+        for _ in range(self.degree - 1):  # some times faster than a power
             power *= base
-        return power
+        return np.asarray(power)
 
     def _thresholds(self, unit: Float64, engine: Engine) -> Float64:  # noqa: ARG002
         """Return the predicted threshold of each image, (n,)."""

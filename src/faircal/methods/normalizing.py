@@ -154,14 +154,22 @@ class CohortPeople:
     group: Codes
 
     @classmethod
-    def of(cls, vectors: Float64, person: Codes, group: Codes | None = None) -> CohortPeople:
-        """Take the unit vectors of images, (n, d), with a number of the person and of the group."""
+    def of(
+        cls,
+        vectors: Float64,
+        person: Codes,
+        group: Codes | None = None,
+        image: Codes | None = None,
+    ) -> CohortPeople:
+        """Take the unit vectors of images, (n, d), with a number of the person and of the group.
+
+        Where `image` is given, `person` and `group` are of these rows of `vectors`.
+        """
+        image = np.arange(len(vectors)) if image is None else image
         group = np.zeros_like(person) if group is None else group
         width = int(group.max()) + 1
         keys, code = np.unique(person * width + group, return_inverse=True)
-        places = csr_array(
-            (np.ones(len(code)), (code, np.arange(len(code)))), (len(keys), len(code))
-        )
+        places = csr_array((np.ones(len(code)), (code, image)), (len(keys), len(vectors)))
         sums = np.asarray(places @ vectors)
         sums /= np.maximum(np.sqrt(np.einsum("ij,ij->i", sums, sums)), 1e-12)[:, None]
         return cls(sums, *np.divmod(keys, width))
