@@ -30,6 +30,8 @@ _PARTS, _PAIRS, _ROUNDS = 5, 16384, 100
 _ROUNDED = 0.01
 #: An image below this trust is not represented; so large a part of images is worth a note.
 _TRUSTED, _MANY = 0.5, 0.2
+#: Standard deviations of closeness by which a cohort may be off before that is worth a note.
+_OFF = 3.0
 
 
 @dataclass(eq=False, repr=False)
@@ -178,8 +180,16 @@ class CohortFairCal(Method):
         own_mean, own_variance = _mean(own_z, trust[left] * trust[right], people)
         off = own_mean - mean
         sure = max(1 - 4 * (variance + own_variance) / max(off**2, np.finfo(float).tiny), 0.0)
-        of_values = np.average(own.values[:, :-1], axis=0, weights=trust)
-        of_values -= np.average(values, axis=0, weights=weight[one])
+        of_cohort = np.average(values, axis=0, weights=weight[one])
+        of_values = np.average(own.values[:, :-1], axis=0, weights=trust) - of_cohort
+        spread = np.average((values[:, 0] - of_cohort[0]) ** 2, weights=weight[one]) ** 0.5
+        if abs(of_values[0]) > _OFF * spread:
+            away = "further from" if of_values[0] < 0 else "closer to"
+            self.diagnostics_.note(
+                f"warning: calibration images are {abs(of_values[0]) / spread:.0f} standard "
+                f"deviations {away} the cohort than its own images are: it is of other cameras or "
+                "another network, and probabilities may not hold; take a cohort prepared as yours"
+            )
         # s = z + ½ (c + c'): the cohort's scores are off by what z is, and c of both images.
         self.diagnostics_.figures["offset_of_the_cohort"] = float(off * sure)
         return _Offset(float(off * sure + of_values[0]), np.append(of_values, 0.0))
