@@ -31,6 +31,11 @@ FOLDS = 3
 EPOCHS = {"ftc": 4, "agenda": 8, "pass": 8, "multipass": 10}
 
 
+def left_out(plan):
+    """Return who is left out, and why, but for those who need a cohort: the data has none."""
+    return {name: why for name, why in plan.left_out.items() if "it needs a cohort" not in why}
+
+
 @pytest.fixture(scope="module")
 def data(in_folds):
     drawn = faircal.simulate("small", seed=1, people=80, images=400, pairs=1200, dimension=16)
@@ -314,8 +319,7 @@ def test_what_cannot_be_trained_is_left_out(data, tmp_path, short_schedules):
     images = replace(data.images, attributes={**data.images.attributes, "gender": one})
     flat = Dataset.assemble("flat", images, data.pairs, dict(data.features))
     plan = make_plan(flat, BenchmarkSettings())
-    assert "it needs a cohort" in plan.left_out.pop("cohort")
-    assert plan.left_out == {
+    assert left_out(plan) == {
         "multipass": "it needs two or more groups to tell apart, and gender has one"
     }
     with pytest.raises(DataError, match="method multipass cannot run: it needs two or more"):
@@ -326,7 +330,7 @@ def test_what_cannot_be_trained_is_left_out(data, tmp_path, short_schedules):
     plan = make_plan(
         Dataset.assemble("x", nobody, data.pairs, dict(data.features)), BenchmarkSettings()
     )
-    assert list(plan.left_out) == ["agenda", "pass", "multipass"]
+    assert list(left_out(plan)) == ["agenda", "pass", "multipass"]
     assert "10 or more images" in plan.left_out["agenda"]
 
 
@@ -473,7 +477,7 @@ def columns(data, *names):
 def test_multipass_needs_attributes_to_take_one_by_one(attributes, named, data):
     reason = f"it takes two or more attributes one by one, and there is one: {named}"
     plan = make_plan(data, BenchmarkSettings(clusters=(5,), attributes=attributes))
-    assert plan.left_out == {"multipass": reason}
+    assert left_out(plan) == {"multipass": reason}
     with pytest.raises(faircal.DataError, match=f"method multipass cannot run: {reason}"):
         make_plan(data, BenchmarkSettings(methods=("multipass",), attributes=attributes))
 
@@ -481,15 +485,15 @@ def test_multipass_needs_attributes_to_take_one_by_one(attributes, named, data):
 def test_data_with_one_attribute_leaves_multipass_out(data, with_attributes):
     one = with_attributes(data, columns(data, "identity", "gender"))
     plan = make_plan(one, BenchmarkSettings(clusters=(5,)))
-    assert set(plan.left_out) == {"multipass"}
+    assert set(left_out(plan)) == {"multipass"}
     assert {"agenda", "pass", "ftc"} <= {cell.method for cell in plan.cells}
 
 
 def test_without_identities_ftc_alone_is_trained(data, with_attributes, settings, tmp_path):
     anonymous = with_attributes(data, columns(data, "ethnicity", "gender"))
     plan = make_plan(anonymous, BenchmarkSettings(clusters=(5,)))
-    assert set(plan.left_out) == {"agenda", "pass", "multipass"}
-    for reason in plan.left_out.values():
+    assert set(left_out(plan)) == {"agenda", "pass", "multipass"}
+    for reason in left_out(plan).values():
         assert reason == "it needs to know who is in each image, and there is no column 'identity'"
     with pytest.raises(faircal.DataError, match="method pass cannot run: it needs to know who"):
         make_plan(anonymous, BenchmarkSettings(methods=("pass",)))
