@@ -279,7 +279,9 @@ class TestCohorts:
             np.tile(np.arange(len(cohort)), 2),
             groups=np.repeat(["a", "b"], len(cohort)),
         )
-        with pytest.raises(DataError, match="each person in one group, found 80 people in 1;"):
+        with pytest.raises(
+            DataError, match="each person in one group; found people: 80, groups: 1;"
+        ):
             CohortFairCal().fit(parts[0].with_cohort(twice))
 
 

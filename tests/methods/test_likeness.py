@@ -210,7 +210,7 @@ def test_a_person_is_of_the_group_of_most_images():
 @pytest.mark.parametrize("group", [[0, 1, 0], [0, 1, 1], [0, 0, 0], [0, -1, 0]])
 def test_nobody_is_in_two_groups(group):
     """So that a group, or a second person in one, may be missing."""
-    with pytest.raises(DataError, match="each person in one group, found 2 people in"):
+    with pytest.raises(DataError, match="each person in one group, found people: 2, groups: "):
         CohortImages.of(np.eye(3), np.array([0, 0, 1]), np.array(group))
 
 
