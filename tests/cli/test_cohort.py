@@ -155,7 +155,7 @@ class TestCohortFairCal:
         table.to_csv(public / "images.csv", index=False)
         done = fit("faces", "--cohort-attribute", "kind")
         assert done.code == 2
-        assert "each person in one group; found people: 2, groups: 1; add people" in done.err
+        assert "each person in one group, found people: 2, groups: 1; add people" in done.err
         assert "Traceback" not in done.err
 
     def test_scores_that_are_no_cosines(self, fit, home, tmp_path):

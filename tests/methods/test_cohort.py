@@ -280,7 +280,7 @@ class TestCohorts:
             groups=np.repeat(["a", "b"], len(cohort)),
         )
         with pytest.raises(
-            DataError, match="each person in one group; found people: 80, groups: 1;"
+            DataError, match="each person in one group, found people: 80, groups: 1;"
         ):
             CohortFairCal().fit(parts[0].with_cohort(twice))
 

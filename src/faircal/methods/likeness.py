@@ -156,7 +156,8 @@ class CohortImages:
         if len(sizes) < 2 or sizes.max() < 2:
             raise DataError(
                 "cohort: expected two or more groups and two or more people in one of them, each "
-                f"person in one group; found people: {len(people)}, groups: {len(sizes)}; add people"
+                f"person in one group, found people: {len(people)}, groups: {len(sizes)}; "
+                "add people"
             )
         members = csr_array((np.ones(len(people)), (of_person, np.arange(len(people)))))
         centers = np.asarray(members @ people) / sizes[:, None]
