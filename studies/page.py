@@ -30,6 +30,10 @@ _BLIND = """\
 
 - SmoothFairCal chooses the ridge and the number of components by cross-validation within the
   calibration folds; test folds are not looked at. Other settings are the library's defaults.
+- **Measured before SmoothFairCal fell back** to Baseline's map where people held out gain nothing
+  (changelog). With imposters as given the real set is now at KS mean 0.64, FPR AAD@1% 0.70, KS
+  global 0.17; with random ones it is Baseline's map. The [study of the cohort](study-cohort.md) has
+  it as it is.
 - **No set here is blind.** The structure of the method (a mixture, coordinates, regions, what is
   held back) was explored on the real set, with its test folds in view. The disturbed networks and
   the simulations came later than most of that, but prototypes had been measured on them before the
