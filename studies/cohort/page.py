@@ -104,6 +104,17 @@ def _values(tally: Tally, at: Condition, method: str) -> list[str]:
     return [number(tally.mean(at, method, metric)) for metric in METRICS]
 
 
+def _row(tally: Tally, at: Condition, method: str, *first: str) -> list[str]:
+    """Return a row: what stands first, values, differences, how many seeds."""
+    values, gaps = _values(tally, at, method), _gaps(tally, at, method)
+    return [*first, *values, *gaps, str(len(tally.of(at, method)))]
+
+
+def _rows(rows: Sequence[Sequence[str]], *first: str) -> str:
+    """Return a table of what `_row` gives, without rows of what was not run."""
+    return table([*_header(*first), "seeds"], [r for r in rows if r[-1] != "0"], len(first))
+
+
 def _gaps(tally: Tally, at: Condition, method: str, metrics: Sequence[str] = _FAIR) -> list[str]:
     if method == "baseline":
         return ["" for _ in metrics]
@@ -116,25 +127,19 @@ def _header(*first: str, gaps: Sequence[str] = _FAIR) -> list[str]:
 
 def _both(tally: Tally) -> str:
     """Both protocols on the real sets, the unlike cohort first."""
-    rows = []
+    rows, cohorts = [], (("36 moved", "an unlike cohort"), ("36", "the same collection"))
     for data in REAL:
         for protocol in ("given", "random"):
-            for method in _SHOWN[:-1]:
-                at = Condition(data, protocol)
-                rows.append([data, protocol, title(method), *_values(tally, at, method),
-                             *_gaps(tally, at, method)])  # fmt: skip
-            for cohort, what in (("36 moved", "an unlike cohort"), ("36", "the same collection")):
-                at = Condition(data, protocol, cohort)
-                name = f"**{title('cohort')}, {what}**"
-                rows.append([data, protocol, name, *_values(tally, at, "cohort"),
-                             *_gaps(tally, at, "cohort")])  # fmt: skip
-        given = Condition(data, "given", "none")
+            at = Condition(data, protocol)
+            rows += [_row(tally, at, m, data, protocol, title(m)) for m in _SHOWN[:-1]]
+            for cohort, what in cohorts:
+                name, where = f"**{title('cohort')}, {what}**", at._replace(cohort=cohort)
+                rows.append(_row(tally, where, "cohort", data, protocol, name))
+        at = Condition(data, "given", "none")
         for method in ("baseline", "faircal", "smooth", "dsn", "oracle"):
             name = f"{title(method)}, nobody taken out"
-            rows.append([data, "given", name, *_values(tally, given, method),
-                         *_gaps(tally, given, method)])  # fmt: skip
-    rows = [row for row in rows if row[3] != "–"]
-    return table(_header("set", "calibration imposters", "method"), rows, 3)
+            rows.append(_row(tally, at, method, data, "given", name))
+    return _rows(rows, "set", "calibration imposters", "method")
 
 
 def _intervals(tally: Tally) -> str:
@@ -264,32 +269,23 @@ def _norms(tally: Tally) -> str:
 
 
 def _people(tally: Tally) -> str:
-    rows = []
-    for data in REAL:
-        for at in sorted(tally.conditions(data=data), key=lambda one: one.people):
-            if not at.people:
-                continue
-            rows += [
-                [data, str(at.people), title(method), tally.warned(at, method),
-                 *_values(tally, at, method), *_gaps(tally, at, method)]
-                for method in ("baseline", *_COMPARED)
-            ]  # fmt: skip
-    rows = [row for row in rows if row[4] != "–"]
-    return table(_header("set", "own people", "method", "warned"), rows, 4)
+    there = [at for at in tally.conditions() if at.people]
+    rows = [
+        _row(tally, at, m, at.data, str(at.people), title(m), tally.warned(at, m))
+        for at in sorted(there, key=lambda at: (REAL.index(at.data), at.people))
+        for m in ("baseline", *_COMPARED)
+    ]
+    return _rows(rows, "set", "own people", "method", "warned")
 
 
 def _simulated(tally: Tally) -> str:
-    rows = []
-    for data in SIMULATED:
-        for protocol in _PROTOCOLS:
-            at = Condition(data, protocol)
-            rows += [
-                [data, protocol, title(method), *_values(tally, at, method),
-                 *_gaps(tally, at, method)]
-                for method in _SHOWN
-            ]  # fmt: skip
-    rows = [row for row in rows if row[3] != "–"]
-    return table(_header("set", "calibration imposters", "method"), rows, 3)
+    rows = [
+        _row(tally, Condition(data, protocol), m, data, protocol, title(m))
+        for data in SIMULATED
+        for protocol in _PROTOCOLS
+        for m in _SHOWN
+    ]
+    return _rows(rows, "set", "calibration imposters", "method")
 
 
 def _worse(tally: Tally) -> str:

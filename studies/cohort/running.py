@@ -26,6 +26,7 @@ from faircal.methods import Method, make_method
 from faircal.metrics.measures import Rankings, measure
 from studies.cohort.conditions import REAL, SHIFTS, SIMULATED, Cell, attribute, load, prepare
 from studies.cohort.page import PAGE, write
+from studies.cohort.tally import HARMLESS
 from studies.resampling import People, Weighted, replicate
 
 HERE = Path(__file__).parent.parent
@@ -49,8 +50,6 @@ GROUPS = {
     "bfw-like": ["African F", "Asian M"],
 }
 _REPLICATES = 200
-#: Notes of a fit that warn of nothing.
-_HARMLESS = re.compile(r"map is taken|the best on people held out|clusters have under")
 
 
 def cells() -> dict[str, list[Cell]]:
@@ -158,7 +157,7 @@ def _make(method: str, calibration: Dataset) -> Method:
 
 def _bare(note: str) -> str:
     """Return a note without its numbers; nothing where it warns of nothing."""
-    return "" if _HARMLESS.search(note) else re.sub(r"\d[\d,.]*", "#", note)
+    return "" if HARMLESS.search(note) else re.sub(r"\d[\d,.]*", "#", note)
 
 
 def _is_resampled(cell: Cell) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,6 +15,8 @@ from studies.words import number, signed
 
 Float64 = NDArray[np.float64]
 METRICS = ("auroc", "tpr@0.001", "ks", "ks_mean", "fpr_aad@0.01")
+#: Notes that warn of nothing.
+HARMLESS = re.compile(r"map is taken|the best on people held out|clusters have under")
 #: Of these, more is better.
 HIGHER = ("auroc", "tpr@0.001")
 
@@ -60,6 +63,7 @@ class Tally:
             for cell, row in self.rows.items()
             if (Condition(*cell[:4]), cell.method) == (at, method)
         ]
+        found.sort(key=lambda row: row["seed"])
         return [] if any("error" in row for row in found) else found
 
     def values(self, at: Condition, method: str, metric: str) -> Float64:
@@ -87,11 +91,14 @@ class Tally:
         Seeds of a real set share its test pairs, so that folds count once; those of a simulated set
         are other populations, and each fold of each counts.
         """
-        both = [self.values(at, method, metric), self.values(at.reference, "baseline", metric)]
-        if not all(one.size for one in both):
+        own, base = (
+            {row["seed"]: np.array(row["values"][metric]) for row in self.of(where, name)}
+            for where, name in ((at, method), (at.reference, "baseline"))
+        )
+        seeds = [seed for seed in own if seed in base]
+        if not seeds:
             return Difference(float("nan"), float("nan"))
-        seeds = min(map(len, both))
-        gap = both[0][:seeds] - both[1][:seeds]
+        gap = np.array([own[seed] - base[seed] for seed in seeds])
         single = gap.mean(axis=0) if at.data in REAL else gap.ravel()
         return Difference(float(single.mean()), float(single.std(ddof=1) / np.sqrt(len(single))))
 
@@ -112,7 +119,10 @@ class Tally:
         """Return in what share of fits and uses there was a warning."""
         rows = self.of(at, method)
         folds = sum(len(row["values"]["ks"]) for row in rows)
-        told = sum(max(row["warnings"].values(), default=0) for row in rows)
+        told = sum(
+            max((n for note, n in row["warnings"].items() if not HARMLESS.search(note)), default=0)
+            for row in rows
+        )
         return f"{told} of {folds}" if told else "none"
 
     def conditions(self, **fixed: Any) -> list[Condition]:

@@ -74,7 +74,10 @@ def test_a_row_has_every_fold_and_differences_are_to_baseline(data):
 def test_what_is_worse_by_two_standard_errors():
     rows = {}
     for method, values in {"baseline": [1.0, 1.0], "cohort": [1.5, 1.6]}.items():
-        rows[Cell("small", "random", "36", 0, 0, method)] = {"values": {"ks": values}}
+        rows[Cell("small", "random", "36", 0, 0, method)] = {
+            "seed": 0,
+            "values": {"ks": values},
+        }
     gap = Tally(rows).difference(Condition("small"), "cohort", "ks")
     assert (gap.mean, gap.error) == pytest.approx((0.55, 0.05))
     assert gap.is_worse("ks")
