@@ -55,7 +55,8 @@ def page(tally: Tally) -> str:
     )
     front = FRONT.replace("{CAME_OUT}", CAME_OUT.strip())
     fails = FAILS.replace("{LEFT_OUT}", _harmed(tally))
-    return f"{_filled(tally, front)}\n{sections}\n{_filled(tally, fails)}"
+    all_of_them = f"{SECTIONS['all']}\n{_differences(tally)}\n"
+    return f"{_filled(tally, front)}\n{sections}\n{_filled(tally, fails)}\n{all_of_them}"
 
 
 def _filled(tally: Tally, text: str) -> str:
@@ -309,6 +310,18 @@ def _worse(tally: Tally) -> str:
     header = ["method", "set", "imposters", "cohort", "own people", "measure"]
     listed = table([*header, "Baseline", "method", "difference", "warned"], rows, 6)
     return f"{summary}\n\n{listed}"
+
+
+def _differences(tally: Tally) -> str:
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for at, method, metric in _compared(tally):
+        first = (title(method), *at[:3], str(at.people or "all"))
+        gap = tally.difference(at, method, metric)
+        told = f"**{gap}**" if gap.is_worse(metric) else str(gap)
+        rows.setdefault(first, []).append(told)
+    header = ["method", "set", "imposters", "cohort", "own people"]
+    header += [TITLES[one] for one in METRICS]
+    return table(header, [[*first, *gaps] for first, gaps in rows.items()], 5)
 
 
 def _compared(tally: Tally) -> Iterator[tuple[Condition, str, str]]:
