@@ -626,6 +626,7 @@ def test_report_follows_the_results(bench, tmp_path, run_plain):
 def test_demo_on_a_smaller_preset(tmp_path, run_here, monkeypatch):
     """The demo is the benchmark on a preset: here on a small one, in this process."""
     monkeypatch.setattr("faircal.workflows.benchmark.DEMO", "small")
+    monkeypatch.setattr("faircal.workflows.benchmark.DEMO_SIZE", {})
     fewer = dataclasses.replace(PRESETS["small"], people=80, images=400, pairs=1200, dimension=16)
     monkeypatch.setitem(PRESETS, "small", fewer)
     done = run_here(["demo", "--out", str(tmp_path / "demo"), "--json"])

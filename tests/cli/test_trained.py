@@ -313,10 +313,9 @@ def test_benchmark_with_settings(world, run_here):
 @pytest.fixture
 def tiny_demo(monkeypatch, short_schedules):
     """A population and schedules for ``demo --all`` that take a moment."""
-    preset = replace(PRESETS["small"], people=80, images=400, pairs=1200, dimension=16)
+    preset = replace(PRESETS["small"], people=200, images=800, pairs=2400, dimension=16)
     monkeypatch.setitem(PRESETS, "tiny", preset)
     monkeypatch.setattr("faircal.workflows.benchmark.DEMO_OF_ALL", "tiny")
-    monkeypatch.setattr("faircal.workflows.benchmark.DEMO", "small")
     for name, values in short_schedules.items():
         presets = METHODS[name].presets
         monkeypatch.setitem(presets, "paper", replace(presets["paper"], **values))
@@ -326,7 +325,7 @@ def test_demo_of_everything(tiny_demo, tmp_path, run_here):
     words = ["demo", "--all", "--out", str(tmp_path / "demo")]
     done = run_here(words)
     assert done.code == 0, done.err
-    assert "1200 pairs; simulated, no real people" in done.err
+    assert "2400 pairs; simulated, no real people" in done.err
     rows = read_results(tmp_path / "demo")
     assert list(dict.fromkeys(row.method for row in rows)) == list(METHODS)
     assert labels_in_order(done.out, TITLES) == TITLES * 3
@@ -352,7 +351,7 @@ def test_demo_of_what_is_installed(tiny_demo, tmp_path, run_here, monkeypatch):
 def test_the_demo_of_all_has_a_population_to_train_on():
     from faircal.workflows import benchmark
 
-    assert PRESETS[benchmark.DEMO_OF_ALL].pairs < PRESETS[benchmark.DEMO].pairs / 10
+    assert PRESETS[benchmark.DEMO_OF_ALL].pairs < benchmark.DEMO_SIZE["pairs"] / 10
 
 
 # ---------------------------------------------------------------------- without the extra
