@@ -277,8 +277,9 @@ def test_all_methods_in_the_order_of_the_paper(world, bench_sets, run_here):
     done = run_here(words)
     assert done.code == 0, done.err
     rows = read_results(Path("b"))
-    assert list(dict.fromkeys(row.method for row in rows)) == list(METHODS)
-    assert labels_in_order(done.out, TITLES) == TITLES * 2
+    assert list(dict.fromkeys(row.method for row in rows)) == [n for n in METHODS if n != "cohort"]
+    titles = [title for title in TITLES if title != METHODS["cohort"].title]  # the data has none
+    assert labels_in_order(done.out, TITLES) == titles * 2
     (line,) = [line for line in done.err.splitlines() if "GPU" in line]
     assert line.startswith("note: networks are trained for agenda, pass, multipass, ftc: ")
 
