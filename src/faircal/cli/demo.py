@@ -42,7 +42,7 @@ def command(out: Path, everything: bool, seed: int, as_json: bool) -> None:
     """Compare the methods on simulated faces.
 
     The main job in one command, and nothing to prepare. A population like that of the paper's BFW
-    dataset is simulated (220,000 pairs, eight groups). Every method that needs no extra is fitted
+    dataset is simulated (100,000 pairs, eight groups). Every method that needs no extra is fitted
     and tested on it by leave-one-fold-out, as 'faircal benchmark' does. No photograph of anybody
     is used: the numbers say how methods behave, not how real people are treated.
 

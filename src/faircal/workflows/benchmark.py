@@ -19,8 +19,8 @@ from faircal.methods import METHODS
 from faircal.report.writing import WrittenReport, make_report
 
 #: Large enough to resolve a false-positive rate of 0.1 %, of 1 % in each of its eight groups; a
-#: quarter of the preset's pairs, so that all methods take well under a minute.
-DEMO, DEMO_SIZE = "bfw-like", {"people": 400, "images": 10_000, "pairs": 220_000}
+#: ninth of the preset's pairs, so that all methods take well under a minute.
+DEMO, DEMO_SIZE = "bfw-like", {"people": 400, "images": 6_000, "pairs": 100_000}
 #: With methods that train networks: small enough to do that in minutes without a GPU.
 DEMO_OF_ALL = "small"
 #: People a group that a demonstration takes out of the calibration people as the cohort.
