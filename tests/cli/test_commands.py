@@ -33,8 +33,10 @@ MORE = ",low,high,level,errors,trials,people,effective,withheld"
 #: What is made of all folds together.
 OVER_FOLDS = ("_least_ratio", "_by_chance")
 PLAIN = [name for name, method in METHODS.items() if method.needs.extra is None]
+#: Those that need no cohort besides.
+ALONE = [name for name in PLAIN if METHODS[name].needs.cohort != "required"]
 CLUSTERED = {name for name in PLAIN if "n_clusters" in METHODS[name]._get_param_names()}
-BENCH = ("--clusters", 5, "--methods", ",".join(PLAIN))
+BENCH = ("--clusters", 5, "--methods", ",".join(ALONE))
 
 
 def rows_of(folder: Path) -> list[dict[str, str]]:
@@ -210,7 +212,7 @@ def test_check_gives_each_fault_a_count_an_example_and_a_remedy(world, run_here)
 # ---------------------------------------------------------------------- fit and score
 
 
-@pytest.mark.parametrize("method", PLAIN)
+@pytest.mark.parametrize("method", ALONE)
 def test_fit_every_method(method, faces, data, tmp_path, run_command):
     out = tmp_path / "m.faircal"
     clusters = ("--clusters", 5) if method in CLUSTERED else ()
@@ -420,7 +422,7 @@ def test_audit_without_attributes(table, tmp_path, run_plain):
 
 def test_benchmark_results(bench, data):
     rows = rows_of(bench)
-    assert {row["method"] for row in rows} == set(PLAIN)
+    assert {row["method"] for row in rows} == set(ALONE)
     assert {row["fold"] for row in rows} == {"1", "2", "3", "4", "5", "mean", "std"}
     assert {row["attribute"] for row in rows} == {"ethnicity+gender"}
     names = set(data.groups().names)
@@ -534,7 +536,7 @@ def test_benchmark_retune(bench, faces, tmp_path, run_plain):
         "benchmark", faces, *BENCH, "--jobs", 1, "--retune", "--out", tmp_path / "b", figures=False
     )
     tuned, plain = rows_of(tmp_path / "b"), rows_of(bench)
-    for name in PLAIN:
+    for name in ALONE:
         kept = [values_of(rows, method=name, condition="") for rows in (tuned, plain)]
         assert same(*kept)
         at_rates = [values_of(rows, method=name) for rows in (tuned, plain)]
@@ -627,7 +629,9 @@ def test_demo_on_a_smaller_preset(tmp_path, run_here, monkeypatch):
     """The demo is the benchmark on a preset: here on a small one, in this process."""
     monkeypatch.setattr("faircal.workflows.benchmark.DEMO", "small")
     monkeypatch.setattr("faircal.workflows.benchmark.DEMO_SIZE", {})
-    fewer = dataclasses.replace(PRESETS["small"], people=80, images=400, pairs=1200, dimension=16)
+    # A cohort of ten people a group is drawn from them.
+    sizes = {"people": 200, "images": 800, "pairs": 2400, "dimension": 16}
+    fewer = dataclasses.replace(PRESETS["small"], **sizes)
     monkeypatch.setitem(PRESETS, "small", fewer)
     done = run_here(["demo", "--out", str(tmp_path / "demo"), "--json"])
     assert done.code == 0
