@@ -24,6 +24,7 @@ from faircal._base.errors import FairCalError
 from faircal.data import Dataset
 from faircal.methods import Method, make_method
 from faircal.metrics.measures import Rankings, measure
+from studies.cells import KEPT as MEASURED
 from studies.cohort.conditions import REAL, SHIFTS, SIMULATED, Cell, attribute, load, prepare
 from studies.cohort.page import PAGE, write
 from studies.cohort.tally import HARMLESS
@@ -33,13 +34,7 @@ HERE = Path(__file__).parent.parent
 RESULTS, DOCS = HERE / "cohort.jsonl", HERE.parent / "docs"
 Row = dict[str, Any]
 #: What is kept of a fold: group, condition and metric of `measure`.
-KEPT = {
-    "auroc": ("global", "", "auroc"),
-    "tpr@0.001": ("global", "fpr=0.001", "tpr"),
-    "ks": ("global", "", "ks"),
-    "ks_mean": ("all", "", "ks_mean"),
-    "fpr_aad@0.01": ("all", "global_fpr=0.01", "fpr_aad"),
-}
+KEPT = {key: MEASURED[key] for key in ("auroc", "tpr@0.001", "ks", "ks_mean", "fpr_aad@0.01")}
 PROTOCOLS = ("random", "given", "matched", "hard")
 USUAL = ("baseline", "faircal", "cohort", "snorm", "asnorm", "falcon", "oracle", "dsn")
 COMPARED = ("baseline", "faircal", "cohort")

@@ -12,6 +12,9 @@ from scipy.linalg import solve_triangular
 
 Float64 = NDArray[np.float64]
 
+#: Rounds of the search for shares.
+_SHARE_ROUNDS = 100
+
 
 @dataclass(frozen=True, eq=False)
 class Gaussians:
@@ -78,3 +81,29 @@ def climb(
             return mixture, following
         before, mixture = likelihood, following
     return mixture, mixture
+
+
+def mixture_shares(likelihood: Float64, weight: Float64, imagined: float = 0.0) -> Float64:
+    """Return the shares of components that make points likeliest, by expectation-maximisation.
+
+    Parameters
+    ----------
+    likelihood : ndarray of shape (n, k)
+        Of each point in each component.
+    weight : ndarray of shape (n,)
+    imagined : float
+        Points of each component that are imagined besides.
+
+    Examples
+    --------
+    >>> mixture_shares(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.ones(3)).round(2)
+    array([0.67, 0.33])
+    """
+    # A component that nothing is of has no share from the beginning.
+    possible = likelihood.max(axis=0) > 0
+    shares = np.asarray(possible / possible.sum(), np.float64)
+    for _ in range(_SHARE_ROUNDS):
+        belongs = likelihood * shares
+        belongs /= belongs.sum(axis=1, keepdims=True)
+        shares = (weight @ belongs + imagined) / (weight.sum() + imagined * len(shares))
+    return shares

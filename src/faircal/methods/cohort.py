@@ -13,6 +13,7 @@ from faircal._base.container import prefixed, unprefixed
 from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators import Calibrator, make_calibrator, sigmoid
 from faircal.compute import Engine
+from faircal.compute.gaussians import mixture_shares
 from faircal.compute.threads import each, one_blas_thread
 from faircal.data import Dataset
 from faircal.methods.base import Claims, Method, Needs, Output, check_truth
@@ -24,8 +25,8 @@ Codes = NDArray[np.integer]
 
 #: Genuine pairs, pairs of the cohort, and random strangers that a fit goes by, at most.
 _GENUINE, _STRANGERS, _RANDOM = 50_000, 40_000, 30_000
-#: Parts that people are held out in, pairs scored at a time, rounds of expectation-maximisation.
-_PARTS, _PAIRS, _ROUNDS = 5, 16384, 100
+#: Parts that people are held out in, and pairs scored at a time.
+_PARTS, _PAIRS = 5, 16384
 #: Scores that are this far off cosines have been rounded.
 _ROUNDED = 0.01
 #: An image below this trust is not represented; so large a part of images is worth a note.
@@ -102,14 +103,13 @@ class CohortFairCal(Method):
             )
 
     def _fit(self, inputs: Inputs) -> None:
-        embeddings, cohort = declared(inputs.embeddings, "embeddings"), inputs.cohort
-        public = declared(cohort, "a cohort")
-        self.space_, rng = Space.of(embeddings), np.random.default_rng(self.random_state)
+        self.space_ = Space.of(declared(inputs.embeddings, "embeddings"))
+        cohort, rng = declared(inputs.cohort, "a cohort"), np.random.default_rng(self.random_state)
         progress = inputs.job.progress
         with one_blas_thread():
             progress("fitting", 0, 3, "how alike strangers look")
-            unit = public.embeddings.unit(np.arange(len(public.person)))
-            images = CohortImages.of(unit, public.person, public.group)
+            unit = cohort.embeddings.unit(np.arange(len(cohort.person)))
+            images = CohortImages.of(unit, cohort.person, cohort.group)
             self.likeness_ = images.likeness
             own = _OwnImages.of(inputs, self.likeness_)
             _check_scores(inputs, own)
@@ -276,13 +276,8 @@ class _OwnImages:
     def shares_of_kinds(self, likeness: Likeness) -> Float64:
         """Return the share of each kind among the images, by expectation-maximisation."""
         kinds, trust = likeness.kinds(self.unit @ likeness.centers.T), self.values[:, -1]
-        shares = np.full(kinds.shape[1], 1 / kinds.shape[1])
-        for _ in range(_ROUNDS):
-            likely = kinds * shares
-            likely /= likely.sum(axis=1, keepdims=True)
-            # One image of each kind is imagined: none is ruled out.
-            shares = (trust @ likely + 1) / (trust.sum() + len(shares))
-        return shares
+        # One image of each kind is imagined: none is ruled out.
+        return mixture_shares(kinds, trust, imagined=1.0)
 
 
 def _strangers(person: Codes, rng: np.random.Generator) -> Codes:

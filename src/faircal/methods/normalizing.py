@@ -50,9 +50,7 @@ class NormalizingMethod(Method):
         self.space_ = Space.of(declared(inputs.embeddings, "embeddings"))
         with one_blas_thread():
             score = self._fit_scores(inputs)
-        low, high = float(score.min()), float(score.max())
-        reach = max(high - low, 1e-6) / 2
-        self.calibrator_ = make_calibrator(self.calibrator, (low - reach, high + reach))
+        self.calibrator_ = make_calibrator(self.calibrator, wide_range(score))
         self.calibrator_.fit(score, inputs.genuine)
 
     def _apply(self, inputs: Inputs) -> Output:
@@ -80,6 +78,13 @@ class NormalizingMethod(Method):
         low, high = map(float, state["range"])
         calibrator = make_calibrator(self.calibrator, (low, high))
         self.calibrator_ = calibrator.set_state(unprefixed("calibrator", state))
+
+
+def wide_range(score: Float64) -> tuple[float, float]:
+    """Return the range of scores that a method makes, half as much again on both sides."""
+    low, high = float(score.min()), float(score.max())
+    reach = max(high - low, 1e-6) / 2
+    return low - reach, high + reach
 
 
 class Moments(NamedTuple):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from faircal.calibrators import Calibrator, make_calibrator
+from faircal.methods.normalizing import wide_range
 
 Float64 = NDArray[np.float64]
 
@@ -112,19 +113,18 @@ class TraitMap:
         scale = np.sqrt(np.average((sides - mean) ** 2, axis=0, weights=weight))
         effects = np.zeros((2, 1 + len(mean)))
         effects[1, 0] = 1.0
-        plain = make_calibrator(calibrator, (0.0, 1.0))
-        fitted = cls(kind, plain, effects, mean, np.maximum(scale, 1e-12))
-        score = pairs.score - sum(fitted.of_images(one)[:, 0] for one in (pairs.left, pairs.right))
-        low, high = float(score.min()), float(score.max())
-        reach = max(high - low, 1e-6) / 2
-        one = make_calibrator(calibrator, (low - reach, high + reach))
-        one.fit(score, pairs.genuine, pairs.weight)
+        # Not fitted yet: images shift scores whatever the calibrator.
+        unfitted = make_calibrator(calibrator, (0.0, 1.0))
+        shifting = cls(kind, unfitted, effects, mean, np.maximum(scale, 1e-12))
+        both = shifting.of_images(pairs.left) + shifting.of_images(pairs.right)
+        score = pairs.score - both[:, 0]
+        fitted = make_calibrator(calibrator, wide_range(score))
+        fitted.fit(score, pairs.genuine, pairs.weight)
         if kind == "learned":
-            both = fitted._standard(pairs.left) + fitted._standard(pairs.right)
-            effects = _regress(
-                np.hstack([np.ones((len(both), 1)), both]), one.log_odds(score), pairs
-            )
-        return cls(kind, one, effects, fitted.mean, fitted.scale)
+            traits = shifting._standard(pairs.left) + shifting._standard(pairs.right)
+            features = np.hstack([np.ones((len(traits), 1)), traits])
+            effects = _regress(features, fitted.log_odds(score), pairs)
+        return replace(shifting, calibrator=fitted, effects=effects)
 
     def _standard(self, values: Float64) -> Float64:
         traits = np.clip((values[:, :-1] - self.mean) / self.scale, -WITHIN, WITHIN)

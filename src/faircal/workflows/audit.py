@@ -61,9 +61,7 @@ class AuditRequest:
     about: dict[str, Any]  # what else the result depends on
     label_noise: float | None = None
     progress: Progress = silent
-    cohort: Cohort | str | Path | None = (
-        None  # whose imposters take the place of those of the files
-    )
+    cohort: Cohort | str | Path | None = None  # whose imposters are in place of the files' own
 
 
 @dataclass(frozen=True)

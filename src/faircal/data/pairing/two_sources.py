@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
+from faircal.compute.gaussians import mixture_shares
 from faircal.data.cohort import Cohort
 from faircal.data.cohort_overlap import join_cohort
 from faircal.data.columns import UNKNOWN, Column
@@ -31,8 +32,8 @@ _MOST = 30_000
 _CAPS = (3, 10)
 #: Images of one's own that strangers are drawn from, at most.
 _IMAGES = 20_000
-#: Rounds of the search for the shares of groups, and the part of the spread that is added.
-_ROUNDS, _RIDGE, _LEAST = 100, 1e-3, 1e-12
+#: The part of the spread that is added, and what is added at least.
+_RIDGE, _LEAST = 1e-3, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +174,6 @@ def _images(data: Dataset, own: NDArray[np.intp], cohort: Cohort) -> Images:
     attribute = cohort.attribute
     known = data.images.identity or Column(np.full(len(data.images), UNKNOWN, np.int32), ())
     names = tuple(f"{cohort.name}: {name}" for name in cohort.identity.names)
-    group = cohort.groups
     if set(attribute.split("+")) <= set(data.images.attributes):
         group = data.image_groups(attribute)
     else:
@@ -266,12 +266,7 @@ def group_shares(
     likelihood = mine @ towards - np.einsum("ij,ji->i", centres, towards) / 2
     likelihood[:, people == 0] = -np.inf
     likelihood = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
-    shares = np.asarray((people > 0) / (people > 0).sum(), np.float64)
-    for _ in range(_ROUNDS):
-        belongs = likelihood * shares
-        belongs /= belongs.sum(axis=1, keepdims=True)
-        shares = np.average(belongs, axis=0, weights=weight)
-    return shares
+    return mixture_shares(likelihood, np.ones(len(own)) if weight is None else weight)
 
 
 def _sums(vectors: NDArray[np.float32], code: NDArray[np.integer]) -> Floats:
