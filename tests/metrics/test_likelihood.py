@@ -12,7 +12,15 @@ from sklearn.metrics import det_curve, log_loss
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators.prior import shift_prior
-from faircal.metrics import Ranking, calibration_loss, cllr, det, log_likelihood_ratio, min_cllr
+from faircal.metrics import (
+    EvidenceBounds,
+    Ranking,
+    calibration_loss,
+    cllr,
+    det,
+    log_likelihood_ratio,
+    min_cllr,
+)
 
 SHARES = st.floats(0.01, 0.99)
 
@@ -183,3 +191,67 @@ def test_det_agrees_with_scikit_learn(pairs):
     assert len(set(rows)) == len(rows) > 20
     np.testing.assert_allclose(ours.fpr[rows], fpr, rtol=0, atol=1e-15)
     np.testing.assert_allclose(ours.fnr[rows], fnr, rtol=0, atol=1e-15)
+
+
+# --------------------------------------------------------------------------- bounds
+
+RATIOS = arrays(float, st.integers(1, 40), elements=st.integers(-20, 20).map(float))
+PEOPLE = st.floats(1, 1e4)
+
+
+def test_bounds_by_hand():
+    # Of 4 people's genuine pairs all reach log 3, of 9 people's imposters none: (4/5) / (1/10) = 8.
+    ratio, genuine = np.log([3, 3, 50, 50, 1 / 20, 1 / 20]), [1, 1, 1, 1, 0, 0]
+    bounds = EvidenceBounds.of(ratio, genuine, people=(4.0, 9.0))
+    # At 50 half of them are left, (½ · 4/5) / (1/10) = 4, which does not bear 50 out: 4 is carried.
+    assert math.exp(bounds.high) == pytest.approx(4)
+    # Downwards all imposters are at 1/20: (9/10) / (1/5) = 4.5.
+    assert math.exp(-bounds.low) == pytest.approx(4.5)
+    # As much as it says is as far as it goes: more people would carry more.
+    few = EvidenceBounds.of(np.log([3, 3, 1 / 2, 1 / 2]), [1, 1, 0, 0], people=(99.0, 99.0))
+    assert [math.exp(end) for end in few[:2]] == pytest.approx([1 / 2, 3])
+    # Scores that mislead, or one class alone, are no evidence.
+    assert EvidenceBounds.of(-ratio, genuine, people=(4.0, 9.0))[:2] == (0, 0)
+    assert EvidenceBounds.of([1.0, 2.0], [1, 1], people=(2.0, 0.0))[:2] == (0, 0)
+
+
+@given(RATIOS, RATIOS, PEOPLE, PEOPLE, st.floats(1, 100))
+def test_bounds_are_symmetric_and_widen_with_people(same, other, people, others, more):
+    ratio, genuine = np.append(same, other), np.repeat([True, False], [len(same), len(other)])
+    bounds = EvidenceBounds.of(ratio, genuine, people=(people, others))
+    assert bounds.low <= 0 <= bounds.high
+    # n people carry no more than n + 1 to one, nor more than the map says of anybody.
+    assert bounds.high <= min(math.log(others + 1), max(ratio.max(), 0)) + 1e-9
+    assert bounds.low >= max(-math.log(people + 1), min(ratio.min(), 0)) - 1e-9
+    swapped = EvidenceBounds.of(-ratio, ~genuine, people=(others, people))
+    assert (swapped.low, swapped.high) == pytest.approx((-bounds.high, -bounds.low))
+    wider = EvidenceBounds.of(ratio, genuine, people=(people * more, others * more))
+    assert wider.low <= bounds.low + 1e-9
+    assert wider.high >= bounds.high - 1e-9
+    assert EvidenceBounds.from_json(bounds._asdict()) == bounds
+
+
+@given(arrays(float, 20, elements=st.floats(0, 1)), SHARES, st.floats(-9, 0), st.floats(0, 9))
+def test_what_is_bounded_keeps_its_order(probability, share, low, high):
+    bounds, p = EvidenceBounds(low, high, 10.0, 20.0), np.sort(probability)
+    ratio = log_likelihood_ratio(p, calibrated_at=share, bounds=bounds)
+    assert (np.diff(ratio) >= 0).all()
+    assert ((ratio >= low) & (ratio <= high)).all()
+    own = log_likelihood_ratio(p, calibrated_at=share)
+    np.testing.assert_array_equal(ratio[~bounds.reached(own)], own[~bounds.reached(own)])
+    # Probabilities cut at the ends are those of ratios cut at the bounds.
+    cut = np.clip(p, *bounds.ends(share))
+    again = log_likelihood_ratio(cut, calibrated_at=share)
+    np.testing.assert_allclose(again, ratio, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, {}, {"low": 1, "high": 2, "genuine": 1, "imposter": 1, "unit": "people"},
+     {"low": "x", "high": 2, "genuine": 1, "imposter": 1, "unit": "people"},
+     {"low": -1, "high": math.inf, "genuine": 1, "imposter": 1, "unit": "people"},
+     {"low": -1, "high": 2, "genuine": 1, "imposter": 1, "unit": 3}],
+)  # fmt: skip
+def test_bounds_that_no_fit_wrote_are_refused(value):
+    with pytest.raises(DataError, match="expected low <= 0 <= high"):
+        EvidenceBounds.from_json(value)

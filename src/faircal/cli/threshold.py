@@ -238,10 +238,15 @@ def _meaning(result: ThresholdResult) -> list[str]:
         return []
     share = f"the fit's share of genuine pairs ({meaning.calibrated_at:.3g})"
     ratio, likely = meaning.log_likelihood_ratio, f"{meaning.probability:.4g}"
-    at = f"at the threshold: log-likelihood ratio {ratio:.3f}, probability {likely} at {share}"
+    least = "" if not meaning.at_bound else "at least " if ratio > 0 else "at most "
+    at = f"at the threshold: log-likelihood ratio {least}{ratio:.3f}, "
+    at += f"probability {likely} at {share}"
     if meaning.prior is None:
         return [at]
-    return [at, f"probability {meaning.at_prior:.4g} at a share of {meaning.prior:g} (--prior)"]
+    return [
+        at,
+        f"probability {least}{meaning.at_prior:.4g} at a share of {meaning.prior:g} (--prior)",
+    ]
 
 
 def _conclusion(result: ThresholdResult) -> list[str]:

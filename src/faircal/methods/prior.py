@@ -21,6 +21,7 @@ from faircal.calibrators.prior import (
 from faircal.data import Dataset, PairParts
 from faircal.data.columns import UNKNOWN
 from faircal.methods import Method
+from faircal.metrics import EvidenceBounds
 
 Float64 = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -32,14 +33,23 @@ _ROUNDING = 1e-9
 
 
 class Shift(NamedTuple):
-    """From which share of genuine pairs to which."""
+    """From which share of genuine pairs to which, within the bounds on evidence."""
 
     calibrated_at: float
     prior: float
+    bounds: EvidenceBounds | None = None
+
+    @classmethod
+    def of(cls, model: Method, prior: float) -> Shift:
+        """Return the shift of what `model` says to the share `prior`."""
+        return cls(fitted_share(model), prior, model.about_.evidence)
 
     def __call__(self, probability: Float64) -> Float64:
         """Return the probabilities for the other share."""
-        return shift_prior(probability, calibrated_at=self.calibrated_at, prior=self.prior)
+        share = self.calibrated_at
+        if self.bounds is not None:
+            probability = np.clip(probability, *self.bounds.ends(share))
+        return shift_prior(probability, calibrated_at=share, prior=self.prior)
 
 
 def fitted_share(model: Method, what: str = "--prior") -> float:

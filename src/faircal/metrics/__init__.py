@@ -79,7 +79,13 @@ from faircal.metrics.error_rates import (
     tpr_at_threshold,
 )
 from faircal.metrics.histogram import Histogram, probability_edges, score_edges
-from faircal.metrics.likelihood import calibration_loss, cllr, log_likelihood_ratio, min_cllr
+from faircal.metrics.likelihood import (
+    EvidenceBounds,
+    calibration_loss,
+    cllr,
+    log_likelihood_ratio,
+    min_cllr,
+)
 from faircal.metrics.proportions import wilson
 from faircal.metrics.ranking import Ranking
 
@@ -92,6 +98,7 @@ __all__ = [
     "Decomposition",
     "Det",
     "ErrorCounts",
+    "EvidenceBounds",
     "Fairness",
     "Histogram",
     "Metric",

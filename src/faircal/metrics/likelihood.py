@@ -3,6 +3,7 @@
 Forensic laboratories and speaker recognition measure in `cllr`. It weighs genuine and imposter
 pairs alike however many there are of each, and it splits in two: what the scores can't tell
 (`min_cllr`), and what is lost as they are badly calibrated (`calibration_loss`, 0 or more).
+`EvidenceBounds` says how strong evidence can be that rests on so many people.
 
 Each takes probabilities in [0, 1] and labels, arrays of shape (n_pairs,), or a `Ranking` that holds
 both; where a class is absent it is NaN.
@@ -11,17 +12,131 @@ both; where a class is absent it is NaN.
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit, logit
 
 from faircal._base.errors import DataError, ParameterError
 from faircal.metrics.calibration import NLL_EPS
 from faircal.metrics.ranking import FloatArray, Ranking, as_probabilities, as_ranking, pooled_counts
 
+#: Log-likelihood ratios this near to a bound are at it: rounding, as by way of a probability.
+_AT_BOUND = 1e-6
 
-def log_likelihood_ratio(probability: npt.ArrayLike, *, calibrated_at: float) -> FloatArray:
+
+class EvidenceBounds(NamedTuple):
+    """How far likelihood ratios may go that rest on so many people.
+
+    Empirical lower and upper bounds (ELUB; Vergeer, van Es, de Jongh, Alberink and Stoel, 2016),
+    over people in place of pairs: pairs that share people are no evidence of their own. One more
+    person is imagined of each class whose pairs all mislead. As long as the share of genuine pairs
+    at and above a likelihood ratio is that many times the share of imposters, it is carried; the
+    upper bound is where that first fails, going up from 1, and the lower one likewise downwards. So
+    n people carry about n to one, at most.
+
+    Attributes
+    ----------
+    low, high : float
+        Log-likelihood ratios (nats), ``low <= 0 <= high``.
+    genuine, imposter : float
+        Effective number of people in the pairs of each class.
+    unit : str
+        What those numbers count: ``people``; where nobody is identified ``images`` or ``pairs``,
+        taken as independent.
+
+    Examples
+    --------
+    >>> ratio, genuine = np.repeat([-9.0, 9.0], 100), np.repeat([0, 1], 100)
+    >>> bounds = EvidenceBounds.of(ratio, genuine, people=(50, 50))
+    >>> round(bounds.low, 2), round(bounds.high, 2)
+    (-3.91, 3.91)
+    >>> bounds.reached([-9.0, 0.0, 2.0, 9.0])
+    array([ True, False, False,  True])
+    """
+
+    low: float
+    high: float
+    genuine: float
+    imposter: float
+    unit: str = "people"
+
+    @classmethod
+    def of(
+        cls,
+        log_ratio: npt.ArrayLike,
+        genuine: npt.ArrayLike,
+        *,
+        people: tuple[float, float],
+        unit: str = "people",
+    ) -> EvidenceBounds:
+        """Measure bounds on the log-likelihood ratios of labelled pairs.
+
+        Parameters
+        ----------
+        log_ratio : array-like of float, shape (n_pairs,)
+        genuine : array-like of bool, shape (n_pairs,)
+        people : (float, float)
+            Effective number of people in genuine and in imposter pairs.
+        unit : str, default "people"
+            What those are.
+        """
+        values, labels = np.asarray(log_ratio, np.float64), np.asarray(genuine, np.bool_)
+        same, different = values[labels], values[~labels]
+        high = _carried(same, different, *people)
+        low = -_carried(-different, -same, people[1], people[0])
+        return cls(low, high, *people, unit)
+
+    @classmethod
+    def from_json(cls, value: Any) -> EvidenceBounds:
+        """Undo ``_asdict()``; a file may say anything."""
+        known = isinstance(value, Mapping) and set(value) == set(cls._fields)
+        bounds = cls(**value) if known else cls(math.nan, math.nan, 0.0, 0.0)
+        fine = all(type(n) in (int, float) and math.isfinite(n) for n in bounds[:4])
+        if not fine or not bounds.low <= 0 <= bounds.high or not isinstance(bounds.unit, str):
+            raise DataError("evidence bounds: expected low <= 0 <= high; fit the model again")
+        return bounds
+
+    def reached(self, log_ratio: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Say which log-likelihood ratios are at a bound or beyond: they are at least that."""
+        values = np.asarray(log_ratio, np.float64)
+        beyond = (values >= self.high - _AT_BOUND) | (values <= self.low + _AT_BOUND)
+        return np.asarray(beyond)
+
+    def ends(self, calibrated_at: float) -> tuple[float, float]:
+        """Return the probabilities at the bounds, where that share of pairs is genuine.
+
+        >>> [round(end, 3) for end in EvidenceBounds(-2.0, 3.0, 10.0, 30.0).ends(0.5)]
+        [0.119, 0.953]
+        """
+        odds = logit(_share(calibrated_at, "calibrated_at"))
+        return float(expit(odds + self.low)), float(expit(odds + self.high))
+
+
+def _carried(of_class: FloatArray, other: FloatArray, people: float, other_people: float) -> float:
+    """Return the log-likelihood ratio up to which pairs of a class bear theirs out, at least 0."""
+    levels = np.unique(np.concatenate([of_class, other]))
+    levels = levels[levels > 0]
+    if not len(levels) or not len(of_class) or not len(other):
+        return 0.0
+    reach, mislead = (
+        1 - np.searchsorted(np.sort(values), levels) / len(values) for values in (of_class, other)
+    )
+    with np.errstate(divide="ignore"):
+        shown = np.log(reach * people / (people + 1))
+    shown -= np.log((mislead * other_people + 1) / (other_people + 1))
+    short = np.flatnonzero(shown < levels)
+    if not len(short):
+        return float(levels[-1])
+    at = int(short[0])  # up to the level below, all is well
+    return max(float(shown[at]), float(levels[at - 1]) if at else 0.0, 0.0)
+
+
+def log_likelihood_ratio(
+    probability: npt.ArrayLike, *, calibrated_at: float, bounds: EvidenceBounds | None = None
+) -> FloatArray:
     """Return how much likelier genuine pairs make what was seen than imposters do, in logs (nats).
 
     The log-odds, less those of the share of genuine pairs that the probability holds for; so it
@@ -33,6 +148,8 @@ def log_likelihood_ratio(probability: npt.ArrayLike, *, calibrated_at: float) ->
     probability : array-like of float in [0, 1]
     calibrated_at : float
         The share of genuine pairs that `probability` holds for, in (0, 1).
+    bounds : EvidenceBounds, optional
+        How far they may go: those of the model (``model.about_.evidence``).
 
     Returns
     -------
@@ -53,7 +170,8 @@ def log_likelihood_ratio(probability: npt.ArrayLike, *, calibrated_at: float) ->
             f"probability, row {row + 1}: expected 0 to 1, found {p.flat[row]:g}; correct it"
         )
     c: FloatArray = np.clip(p, NLL_EPS, 1 - NLL_EPS)
-    return np.log(c) - np.log1p(-c) - (math.log(share) - math.log1p(-share))
+    ratio: FloatArray = np.log(c) - np.log1p(-c) - (math.log(share) - math.log1p(-share))
+    return ratio if bounds is None else np.clip(ratio, bounds.low, bounds.high)
 
 
 def cllr(

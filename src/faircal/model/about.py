@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from faircal._base.container import prefixed, unprefixed
 from faircal._base.errors import DataError
 from faircal._version import __version__
+from faircal.metrics.likelihood import EvidenceBounds
 from faircal.model.operating_point import OperatingPoint
 from faircal.model.population import Population
 
@@ -135,11 +137,31 @@ class About:
         The images and scores that it was calibrated on, counted: what monitoring compares with.
     operating_point : OperatingPoint, optional
         Where to decide, and how that was determined.
+    evidence : EvidenceBounds, optional
+        How far likelihood ratios may go; None of models that were fitted before there were any.
     """
 
     provenance: Provenance | None = None
     population: Population | None = None
     operating_point: OperatingPoint | None = None
+    evidence: EvidenceBounds | None = None
+
+    @property
+    def evidence_note(self) -> str:
+        """How far likelihood ratios go, in a sentence."""
+        of = self.evidence
+        if of is None:
+            return (
+                "the model file has no bounds on evidence: likelihood ratios and probabilities at "
+                "another share go beyond what its people can show; fit it again to have them"
+            )
+        low, high = (f"{math.exp(abs(end)):,.3g}" for end in (of.low, of.high))
+        known = "" if of.unit == "people" else f" (people are unknown: {of.unit} stand for them)"
+        return (
+            f"evidence is bounded by what {of.imposter:.0f} {of.unit} in imposter pairs and "
+            f"{of.genuine:.0f} in genuine ones (effective numbers) can show: {high} to 1 for one "
+            f"person, {low} to 1 against{known}; at a bound it is at least that"
+        )
 
     def parts(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what goes into the header of a model file, as JSON knows it, and its arrays."""
@@ -150,6 +172,8 @@ class About:
             "operating_point": None if point is None else point.as_json(),
             "population": values,
         }
+        if self.evidence is not None:
+            header["evidence"] = self.evidence._asdict()
         return header, prefixed(_PREFIX, arrays)
 
     @classmethod
@@ -175,6 +199,7 @@ class About:
             None if provenance is None else Provenance.from_json(provenance),
             None if values is None else Population.restore(values, of_population),
             None if point is None else OperatingPoint.from_json(point),
+            EvidenceBounds.from_json(header["evidence"]) if "evidence" in header else None,
         )
         return about, own_arrays
 

@@ -202,6 +202,7 @@ def parts_of(facts: Mapping[str, Any]) -> list[CardSection]:
         _population(facts["population"]),
         *([_cohort(facts["cohort"])] if facts["cohort"] else []),
         _deciding(facts["operating_point"]),
+        *([_evidence(facts["evidence"]["words"])] if facts["evidence"] else []),
         CardSection("limits", "Limits", [] if limits else ["The file says of none."], limits),
         CardSection("scope", "Not for", points=facts["out_of_scope"]),
         _diagnostics(facts["diagnostics"]),
@@ -307,6 +308,12 @@ def _deciding(point: Mapping[str, Any] | None) -> CardSection:
     facts = _facts(given)
     return CardSection(
         "deciding", "How it decides", words, facts=facts, tables=tables if shown else []
+    )
+
+
+def _evidence(words: str) -> CardSection:
+    return CardSection(
+        "evidence", "How strong evidence can be", [f"{words[:1].upper()}{words[1:]}."]
     )
 
 

@@ -54,6 +54,7 @@ def card_facts(
     """
     is_classifier = isinstance(model, FairCalClassifier)
     provenance, point = model.about_.provenance, model.about_.operating_point
+    bounds = model.about_.evidence
     kept, shown = ("data", "data_sha256", "feature", "settings", "versions"), point or DEFAULT_POINT
     origin = {} if provenance is None else provenance.as_json()
     facts = {
@@ -71,6 +72,9 @@ def card_facts(
         "operating_point": None
         if is_classifier
         else {"in_file": point is not None, **shown.as_json(), "exceeded": list(shown.exceeded)},
+        "evidence": None
+        if is_classifier
+        else {"bounds": bounds and bounds._asdict(), "words": model.about_.evidence_note},
         "limits": list(provenance.limits) if provenance else [],
         "out_of_scope": list(_NOT_FOR_ROWS if is_classifier else _NOT_FOR_PAIRS),
         "diagnostics": {

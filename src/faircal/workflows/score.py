@@ -113,6 +113,8 @@ def score_file(
         moved = PriorShift()
         if prior is not None:
             moved = _prior(prior, fitted, pairs, columns, progress)
+        if prior is not None or "log_likelihood_ratio" in add:
+            notes = (*notes, fitted.about_.evidence_note)
         if engine is not None:
             from faircal.production.spark import score, write
 
@@ -204,7 +206,7 @@ def _prior(
     """
     share = fitted_share(model)
     if not isinstance(prior, str):
-        return PriorShift(Shift(share, prior), (), {"prior": prior, "calibrated_at": share})
+        return PriorShift(Shift.of(model, prior), (), {"prior": prior, "calibrated_at": share})
     local = isinstance(pairs, Dataset | PairStream)
     estimated, notes = estimate_share(
         model,
@@ -225,7 +227,7 @@ def _prior(
         f"fitted at {share:.3g}"
     )
     return PriorShift(
-        Shift(share, estimated.value),
+        Shift.of(model, estimated.value),
         (words, *notes),
         {"prior": estimated.value, "calibrated_at": share, "estimate": asdict(estimated)},
     )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
+from scipy.special import expit, logit
 
 import faircal
+from faircal.metrics import EvidenceBounds
 from faircal.production.monitoring.pairs_in_use import PairsInUse, numbers_of
 from faircal.production.monitoring.reading import cut_between_moments, open_source
 from faircal.production.monitoring.run import in_random_order
@@ -59,7 +64,7 @@ def test_probabilities_are_those_that_users_were_given(model, tmp_path):
         kind=["verify"] * 3,
         score=[0.1, 0.2, 0.3],
         probability=[0.5, 0.6, 0.7],
-        prior=[0.5, 0.01, 0.9],
+        prior=[0.5, 0.4, 0.9],
         genuine=[1, 0, 1],
         left_cluster=pa.nulls(3),
         right_cluster=pa.nulls(3),
@@ -69,6 +74,20 @@ def test_probabilities_are_those_that_users_were_given(model, tmp_path):
     assert shown.tolist() == part.probability.tolist() == [0.5, 0.6, 0.7]
     assert genuine.tolist() == [True, False, True]
     assert part.left_cluster is None
+
+
+def test_labels_of_evidence_at_a_bound_tell_nothing(model, tmp_path):
+    """It may be far stronger than was said: in decisions by their share, in scored files so."""
+    bounded = copy(model)
+    bounded.about_ = replace(model.about_, evidence=EvidenceBounds(-2.0, 3.0, 20.0, 30.0))
+    high = float(expit(3.0 + logit(0.01)))
+    numbers = {"score": [0.1, 0.2, 0.3], "probability": [0.5, high, 0.3], "genuine": [1, 0, 1]}
+    at_share = {"kind": ["verify"] * 3, "prior": [0.5, 0.01, 0.3]}
+    flagged = {"at_bound": [0, 1, 0]}
+    for columns in (at_share, flagged):
+        (part,) = opened(bounded, tmp_path, **numbers, **columns).parts()
+        assert part.labels()[0].tolist() == [0.5, 0.3]
+        assert part.probability.tolist() == numbers["probability"]
 
 
 def test_pairs_of_one_batch_staycut_between_moments():

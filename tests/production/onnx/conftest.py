@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -13,6 +12,7 @@ from faircal.calibrators import CALIBRATORS
 from faircal.data.pairing import draw_cohort
 from faircal.methods import METHODS, load_method, make_method
 from faircal.methods.modelfile import decode, encode
+from faircal.metrics import EvidenceBounds
 from faircal.model import About, OperatingPoint, Population
 from faircal.production.onnx import export_onnx
 
@@ -77,7 +77,7 @@ def exported(fitted, tmp_path_factory):
 
 @pytest.fixture
 def described(fitted, parts):
-    """Return a function that gives a model with a population and an operating point."""
+    """Return a function that gives a model with a population, an operating point, bounds."""
     vectors = parts[0].embeddings.rows(np.arange(len(parts[0].images)))
 
     def describe(method, on="score", threshold=0.3):
@@ -89,7 +89,8 @@ def described(fitted, parts):
         )
         copy = decode(encode(model))
         point = OperatingPoint(threshold, on)
-        copy.about_ = replace(About(), population=population, operating_point=point)
+        bounds = EvidenceBounds(-2.5, 3.5, 20.0, 40.0)
+        copy.about_ = About(None, population, point, bounds)
         return copy
 
     return describe

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -155,7 +156,7 @@ class TestEdges:
 class TestOutputs:
     def test_as_the_judge_says(self, method, described, tmp_path, parts):
         model, test = described(method), parts[1]
-        written = export_onnx(model, tmp_path / "m.onnx")
+        written = export_onnx(model, tmp_path / "m.onnx", prior=0.3)
         found = dict(
             zip(
                 written.outputs,
@@ -167,18 +168,34 @@ class TestOutputs:
         if model.needs.groups_to_apply:
             groups = test.groups(model.attribute_).renamed(model.groups_)
         left, right = test.pairs.left, test.pairs.right
-        judged = Judge.of(model)(test.embeddings, left, right, groups)
+        judged = Judge.of(model, prior=0.3)(test.embeddings, left, right, groups)
         for name in ("similarity", "score", "probability", "log_likelihood_ratio"):
             np.testing.assert_allclose(
                 found[name], getattr(judged, name), rtol=0, atol=ROUNDING, err_msg=name
             )
         assert (found["same"] == judged.same).all()
         assert 0 < judged.same.sum() < len(test)
+        assert (found["at_bound"] == judged.at_bound).all()
+        assert 0 < judged.at_bound.sum() < len(test)
         assert (found["left_cluster"] == judged.places.cluster[left]).all()
         assert (found["right_cluster"] == judged.places.cluster[right]).all()
         assert (found["left_outside"] == judged.places.outside[left]).all()
         assert (found["right_outside"] == judged.places.outside[right]).all()
         assert 0 < judged.places.outside.sum() < len(judged.places.outside)
+
+    def test_without_another_share_it_is_the_models_own_probability(
+        self, described, tmp_path, parts
+    ):
+        model, test = described("baseline"), parts[1]
+        written = export_onnx(model, tmp_path / "m.onnx")
+        p, ratio = run(written.path, feed_of(test, model), "probability", "log_likelihood_ratio")
+        np.testing.assert_allclose(p, model.predict_proba(test), rtol=0, atol=ROUNDING)
+        assert (ratio.min(), ratio.max()) == model.about_.evidence[:2]
+        assert json.loads(written.metadata["evidence_bounds"]) == model.about_.evidence._asdict()
+        model.about_ = replace(model.about_, evidence=None)
+        bare = export_onnx(model, tmp_path / "bare.onnx")
+        assert "at_bound" not in bare.outputs
+        assert any("no bounds on evidence" in note for note in bare.notes)
 
     def test_point_on_probability(self, described, tmp_path, parts):
         model = described("fsn", on="probability", threshold=0.6)

@@ -11,7 +11,7 @@ from faircal.production.scoring.judging import Judge
 
 ARROW = "application/vnd.apache.arrow.stream"
 COLUMNS = [
-    "score", "similarity", "probability", "log_likelihood_ratio", "same",
+    "score", "similarity", "probability", "log_likelihood_ratio", "same", "at_bound",
     "left_cluster", "right_cluster", "left_outside", "right_outside",
 ]  # fmt: skip
 
@@ -52,7 +52,8 @@ def check(table, judged, tolerance=1e-6):
     assert table.column_names == COLUMNS
     for name in COLUMNS[:4]:
         assert table[name].to_numpy() == pytest.approx(getattr(judged, name), abs=tolerance)
-    assert table["same"].to_pylist() == judged.same.tolist()
+    for name in ("same", "at_bound"):
+        assert table[name].to_pylist() == getattr(judged, name).tolist()
     assert table["left_cluster"].to_pylist() == judged.places.cluster[:20].tolist()
     assert table["right_outside"].to_pylist() == judged.places.outside[20:].tolist()
 

@@ -28,6 +28,8 @@ def label(client, decision, genuine=True):
 
 def test_a_label_counts_once_however_often_it_is_sent(start, vectors):
     client = start()
+    model = client.service.in_use.model  # of evidence at a bound labels say nothing
+    model.about_ = replace(model.about_, evidence=None)
     single = client.post("/v1/verify", json=pair(vectors)).json()["id"]
     many = {side: [pair(vectors, k)[side] for k in range(3)] for side in ("left", "right")}
     batch = client.post("/v1/verify/batch", json=many).json()["id"]
@@ -40,6 +42,17 @@ def test_a_label_counts_once_however_often_it_is_sent(start, vectors):
         found = client.get(f"/v1/decisions/{name.partition('.')[0]}").json()["decisions"]
         assert [line["genuine"] for line in found if line["id"] == name] == [True]
     assert client.service.counts.feedback == 3
+
+
+def test_a_label_of_evidence_at_a_bound_is_kept_and_not_monitored(start, vectors):
+    client = start()
+    said = [client.post("/v1/verify", json=pair(vectors, k)).json() for k in range(20)]
+    surest, doubtful = (
+        max(said, key=lambda each: sign * abs(each["log_likelihood_ratio"])) for sign in (1, -1)
+    )
+    assert (surest["at_bound"], doubtful["at_bound"]) == (True, False)
+    assert [label(client, each["id"]) for each in (surest, doubtful)] == [0, 1]
+    assert client.service.counts.feedback == 2
 
 
 def test_a_label_of_another_models_decision_is_kept_and_not_monitored(start, data, vectors):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from urllib.parse import quote
 
 import numpy as np
 import pytest
 
+from faircal.metrics import EvidenceBounds
 from faircal.production.serving.verification import posteriors
 
 
@@ -109,7 +112,26 @@ def test_identify_among_nobody(client, vectors):
     assert (said["candidates"], said["nobody"], said["enrolled"]) == ([], 1.0, 0)
 
 
+def test_identify_says_where_it_rests_on_evidence_at_a_bound(client, vectors):
+    model = client.service.in_use.model
+    for k in range(5):
+        enrol(client, f"p{k}", vectors[k])
+    asked = {"embedding": vectors[3].tolist(), "limit": 5}
+    said = client.post("/v1/identify", json=asked).json()
+    best = said["candidates"][0]
+    assert (best["id"], best["at_bound"], said["nobody_at_bound"]) == ("p3", True, True)
+    assert best["log_likelihood_ratio"] == model.about_.evidence.high
+    # The likeliest of five beforehand equal ones, by what the people of calibration can show.
+    assert said["nobody"] >= 0.5 / (0.5 + 0.5 * np.exp(model.about_.evidence.high))
+    model.about_ = replace(model.about_, evidence=None)
+    said = client.post("/v1/identify", json=asked).json()
+    assert said["candidates"][0]["at_bound"] is said["nobody_at_bound"] is None
+
+
 def test_posteriors_by_hand():
+    bounds = EvidenceBounds(-math.log(4), math.log(20), 4.0, 20.0)
+    _, nobody = posteriors(np.log([9.0, 1.0]), enrolled=4, enrolled_prior=0.5, bounds=bounds)
+    assert nobody == pytest.approx(0.5 / (1.75 + 2 * 0.125 / 4))  # two were not judged
     likely, nobody = posteriors(np.log([9.0, 1.0]), enrolled=4, enrolled_prior=0.5)
     assert likely == pytest.approx([0.125 * 9 / 1.75, 0.125 / 1.75])
     assert nobody == pytest.approx(0.5 / 1.75)

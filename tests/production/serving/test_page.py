@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import re
 from dataclasses import replace
 from html import unescape
@@ -16,6 +17,7 @@ from fastapi import FastAPI
 
 import faircal
 from faircal._base.errors import DataError, StorageFullError, StorageUnavailableError
+from faircal.metrics import EvidenceBounds
 from faircal.model import About, OperatingPoint, Population
 from faircal.production.describe import describe
 from faircal.production.monitoring import Verdict, survey
@@ -535,7 +537,7 @@ def test_nothing_of_a_face_is_logged(serve, fitted, caplog):
 def verified(**more):
     numbers = {"similarity": 0.5, "score": 0.5, "probability": 0.9, "log_likelihood_ratio": 2.0}
     rest = {"id": "i", "same": True, "point": OperatingPoint(0.4), "clusters": (0, 2)}
-    last = {"outside": (False, False), "model": "m", "prior": 0.5}
+    last = {"outside": (False, False), "model": "m", "prior": 0.5, "at_bound": False}
     return Verification(**{**numbers, **rest, **last, **more})
 
 
@@ -558,8 +560,9 @@ def shown(serve, fitted, monkeypatch):
     """Return a function that gives the page's words on a pair, of a model of some population."""
     client, service = serve()
 
-    def show(people=None, **more):
-        monkeypatch.setattr(service.in_use.model, "about_", About(population=people))
+    def show(people=None, evidence=None, **more):
+        about = About(population=people, evidence=evidence)
+        monkeypatch.setattr(service.in_use.model, "about_", about)
         monkeypatch.setattr(service, "verify", lambda *_, **__: verified(**more))
         return plain(post(client, filled(fitted[1]["same"])))
 
@@ -583,23 +586,32 @@ def test_where_a_pair_lies_is_counted_by_hand(shown):
     assert "knows no calibration pairs of one" in shown(population([0, 0], [1, 1]))
 
 
-def test_evidence_says_no_more_than_could_be_counted(shown):
-    few = shown(population([9, 9], [150, 150]), log_likelihood_ratio=12.0)
+def test_evidence_at_a_bound_is_at_least_that(shown):
+    bounds = EvidenceBounds(-math.log(30), math.log(200), 40.0, 300.0)
+    few = shown(evidence=bounds, log_likelihood_ratio=bounds.high, at_bound=True)
     assert (
-        "Moderately strong evidence that it is one person: a pair like this is more than 100 times "
+        "Moderately strong evidence that it is one person: a pair like this is at least 200 times "
         "likelier among pairs of one person than among pairs of two people." in few
     )
-    assert "its 300 calibration pairs of two people are too few" in few
-    many = shown(population([9, 9], [150, 150]), log_likelihood_ratio=2.0)
+    assert "300 people in imposter pairs and 40 in genuine ones" in few
+    assert "200 to 1 for one person, 30 to 1 against" in few
+    assert "such pairs are of one person (or more)" in few
+    many = shown(evidence=bounds, log_likelihood_ratio=2.0)
     assert "Weak evidence" in many
     assert "about 7.4 times" in many
-    assert "too few" not in many
-    against = shown(population([30, 30], [1, 1]), log_likelihood_ratio=-12.0)
+    assert "at least 7.4" not in many
+    against = shown(evidence=bounds, log_likelihood_ratio=bounds.low, at_bound=True)
     assert "Moderate evidence that they are two people" in against
-    assert "more than 20 times likelier among pairs of two people than among" in against
-    assert "60 calibration pairs of one person" in against
+    assert "at least 30 times likelier among pairs of two people than among" in against
+    assert "(or fewer)" in against
+
+
+def test_a_model_without_bounds_says_so(shown):
+    words = shown(log_likelihood_ratio=2000.0, at_bound=None)
+    assert "more than a million times" in words
+    assert "The model file has no bounds on evidence" in words
+    assert "fit it again to have them" in words
     assert "No evidence either way" in shown(log_likelihood_ratio=0.0)
-    assert "more than a million times" in shown(log_likelihood_ratio=2000.0)
 
 
 def test_a_threshold_is_drawn_where_it_is_on_the_axis():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError, FairCalError, ParameterError
 from faircal._base.files import check_output
 from faircal._base.jobs import Progress, silent, step
-from faircal.calibrators.prior import SHARE_FIGURE, check_share, shift_prior
+from faircal.calibrators.prior import SHARE_FIGURE, check_share
 from faircal.data import Cohort, Dataset, PairFiles
 from faircal.data.pair_files import check_one_feature, fold_named
 from faircal.evaluation.audit import ScoredPairs
@@ -34,7 +34,7 @@ from faircal.evaluation.thresholds.guarantee import (
 from faircal.evaluation.two_sources import CohortImposters, StrangerComparison
 from faircal.methods import Method, load_method
 from faircal.methods.clusters import ClusterMethod
-from faircal.methods.prior import fitted_share, probability_at
+from faircal.methods.prior import Shift, fitted_share, probability_at
 from faircal.metrics import log_likelihood_ratio
 from faircal.metrics.results import GLOBAL
 from faircal.model import OperatingPoint
@@ -51,6 +51,7 @@ class ThresholdMeaning(NamedTuple):
 
     `probability` holds at the share that the model was fitted at (`calibrated_at`); the
     log-likelihood ratio (nats) holds at any. `at_prior` is None where no other share was asked for.
+    The last three are within the bounds of the model on evidence; `at_bound` is None without any.
     """
 
     probability: float
@@ -58,6 +59,7 @@ class ThresholdMeaning(NamedTuple):
     log_likelihood_ratio: float
     prior: float | None
     at_prior: float | None
+    at_bound: bool | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -402,11 +404,13 @@ def _meaning(
     probability = probability_at(at, pairs.score, pairs.probability)
     if math.isnan(probability):
         return None
-    (ratio,) = log_likelihood_ratio([probability], calibrated_at=share)
+    bounds = model.about_.evidence
+    (ratio,) = log_likelihood_ratio([probability], calibrated_at=share, bounds=bounds)
     moved = None
     if prior is not None:
-        moved = float(shift_prior([probability], calibrated_at=share, prior=prior)[0])
-    return ThresholdMeaning(probability, share, float(ratio), prior, moved)
+        moved = float(Shift.of(model, prior)(np.array([probability]))[0])
+    at_bound = None if bounds is None else bool(bounds.reached(ratio))
+    return ThresholdMeaning(probability, share, float(ratio), prior, moved, at_bound)
 
 
 def _notes(result: ThresholdResult, model: Method | None, clusters: int | None) -> list[str]:

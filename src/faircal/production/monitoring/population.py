@@ -19,10 +19,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from faircal._base.errors import NotFittedError
+from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.compute import CPU, Engine
 from faircal.data import Dataset, Embeddings, Groups, PairParts, PairStream
 from faircal.data.types import Pairs, people_of
 from faircal.methods import Method
+from faircal.metrics import EvidenceBounds, log_likelihood_ratio
 from faircal.model import Population
 from faircal.model.population import Float32
 from faircal.production.monitoring.counts import (
@@ -71,7 +73,8 @@ _MOST_CLUSTERS = 64
 def survey(model: Method, data: PairParts, *, random_state: int = 0) -> Population:
     """Count the calibration population, which monitoring compares pairs in use with.
 
-    The model keeps it (``model.about_.population``), and `save` writes it to the model file.
+    The model keeps it (``model.about_.population``), and how strong evidence its people can carry
+    (``model.about_.evidence``); `save` writes both to the model file.
 
     Parameters
     ----------
@@ -120,8 +123,26 @@ def survey(model: Method, data: PairParts, *, random_state: int = 0) -> Populati
         people=people,
         effects={key: round(value, 4) for key, value in effects.items()},
     )
-    model.about_ = replace(model.about_, population=population)
+    model.about_ = replace(model.about_, population=population, evidence=_evidence(model, taken))
     return population
+
+
+def _evidence(model: Method, taken: CalibrationPairs) -> EvidenceBounds | None:
+    """Return how far likelihood ratios may go; None where no share of genuine pairs is known."""
+    share = model.diagnostics_.figures.get(SHARE_FIGURE)
+    if share is None:
+        return None
+    genuine, people = taken.genuine, taken.people
+    # Who has many pairs counts for one nevertheless; a genuine pair is of one person.
+    of = _effective(people[0, genuine]), _effective(people[:, ~genuine])
+    ratio = log_likelihood_ratio(taken.probability, calibrated_at=share)
+    return EvidenceBounds.of(ratio, genuine, people=of, unit=taken.unit)
+
+
+def _effective(people: Int64) -> float:
+    """Return the effective number of people, (Σ m)² / Σ m² with m pairs of each (Kish)."""
+    pairs = np.unique(people, return_counts=True)[1].astype(float)
+    return float(pairs.sum() ** 2 / max((pairs**2).sum(), 1.0))
 
 
 def _bins_and_strata(taken: CalibrationPairs, placed: CalibrationPlaces) -> Population:
@@ -235,13 +256,15 @@ class CalibrationPairs:
 
     Attributes
     ----------
-    score, similarity : ndarray of shape (n,)
-        What the model ranks by, and the score it was given.
+    score, probability, similarity : ndarray of shape (n,)
+        What the model ranks by, P(genuine), and the score it was given.
     genuine : ndarray of shape (n,), bool
     people, images : ndarray of shape (2, n), int64
         Numbers of left and right people, and rows of images.
     counted_by : str
         What numbers of people stand for: ``people``, or ``pairs`` where nobody knows.
+    unit : str
+        The same, but ``images`` where who is in them is only known from genuine pairs.
     embeddings : Embeddings, optional
     person : ndarray of shape (n_images,), int64
         The person of each image.
@@ -250,11 +273,13 @@ class CalibrationPairs:
     """
 
     score: Float64
+    probability: Float64
     similarity: Float64
     genuine: Bool
     people: Int64
     images: Int64
     counted_by: str
+    unit: str
     embeddings: Embeddings | None
     person: Int64
     used: Int64
@@ -269,7 +294,7 @@ class CalibrationPairs:
         if len(data) > PAIRS:
             rows = np.sort(rng.choice(len(data), PAIRS, replace=False))
         samples: list[Dataset] = []
-        used, scores, sides, images = [], [], [], 0
+        used, outputs, sides, images = [], [], [], 0
         for part in data.parts():  # the same pairs are taken, however they are cut
             first, last = np.searchsorted(rows, (start, start + len(part)))
             taken = rows[first:last] - start
@@ -279,29 +304,33 @@ class CalibrationPairs:
             used.append(part.used_images())
             sample = part if len(taken) == len(part) else part.subset(taken)
             samples.append(sample)
-            scores.append(model.apply(sample).score)
+            outputs.append(model.apply(sample))
             of_sample = np.stack([sample.pairs.left, sample.pairs.right]).astype(np.int64)
             sides.append(of_sample + images)
             images += len(part.images) if part.images.by_side else 0  # each part has its own
         left, right = both = np.concatenate(sides, axis=1)
         genuine = np.concatenate([sample.genuine for sample in samples])
         person, people, counted_by = np.zeros(0, np.int64), both, "people"
+        unit = counted_by
         named = [each for each in (sample.people for sample in samples) if each is not None]
         if samples[0].has_images:
             pairs = data.pairs if isinstance(data, Dataset) else Pairs(left, right, genuine)
-            person, _ = people_of(pairs, samples[0].images)
-            people = person[both]
+            person, source = people_of(pairs, samples[0].images)
+            people, unit = person[both], "people" if source == "identities" else "images"
         elif len(named) == len(samples):
             people = _numbers_by_name(named, both)
         else:  # each pair counts as somebody of its own
             people, counted_by = np.tile(np.arange(len(genuine)), (2, 1)), "pairs"
+            unit = counted_by
         return cls(
-            np.concatenate(scores),
+            np.concatenate([output.score for output in outputs]),
+            np.concatenate([output.probability for output in outputs]),
             np.concatenate([sample.scores for sample in samples]),
             genuine,
             people,
             both,
             counted_by,
+            unit,
             data.embeddings,
             person,
             np.unique(np.concatenate(used)).astype(np.int64),

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from faircal._base.errors import DataError
 from faircal._base.files import existing, file_digest
@@ -33,7 +34,7 @@ from faircal.methods.clusters import model_space
 from faircal.production.monitoring.counts import Bool, Float64
 from faircal.production.monitoring.pairs_in_use import IdentifiedBy, PairsInUse, numbers_of
 from faircal.production.scoring.judging import Placing
-from faircal.production.scoring.run import Adding, score_part
+from faircal.production.scoring.run import AT_BOUND, Adding, score_part
 
 _SIDES = ("left", "right")
 _BY_SIDE = ("cluster", "outside", "identity")
@@ -114,7 +115,19 @@ class WatchedSource:
             columns[f"{side}_outside"] = of.flags(f"{side}_outside")
         score = of.numbers("score", low, high, f"a score of MODEL, between {low:g} and {high:g}")
         probability = of.numbers("probability", 0, 1, "a probability in [0, 1]")
-        return PairsInUse(score, probability, **columns, genuine=of.flags("genuine"))
+        genuine = of.flags("genuine")
+        if genuine is not None:
+            # Evidence may be far stronger than was said: such labels tell nothing of probabilities.
+            genuine[self._at_bound(of, probability)] = UNKNOWN
+        return PairsInUse(score, probability, **columns, genuine=genuine)
+
+    def _at_bound(self, of: _CheckedColumns, probability: Float64) -> Bool:
+        """Say where evidence is at a bound: scored files have a column, decisions the share."""
+        bounds, at_bound = self.model.about_.evidence, of.flags(AT_BOUND)
+        if at_bound is not None or bounds is None or "prior" not in of.table.column_names:
+            return np.zeros(len(probability), bool) if at_bound is None else at_bound == 1
+        share = of.numbers("prior", 0, 1, "a share", np.zeros(len(probability), bool))
+        return bounds.reached(logit(probability) - logit(share))
 
 
 def _open_table(path: Path, model: Method, sha256: str) -> WatchedSource:
@@ -134,7 +147,7 @@ def _open_table(path: Path, model: Method, sha256: str) -> WatchedSource:
         for name, what in (("cluster", "cluster occupancy"), ("outside", "the share outside"))
         if f"left_{name}" not in present
     ]
-    columns = [*_SIDES, "score", "probability", "genuine", "kind", "model", "at"]
+    columns = [*_SIDES, "score", "probability", "genuine", "kind", "model", "at", "prior", AT_BOUND]
     columns += [f"{side}_{name}" for name in _BY_SIDE for side in _SIDES]
     needed, timed = [name for name in columns if name in present], "at" in present
 

@@ -29,9 +29,11 @@ from faircal.methods import Method, load_method
 from faircal.methods.clusters import model_centers, model_space
 from faircal.methods.modelfile import encode
 from faircal.methods.prior import Shift, fitted_share
+from faircal.metrics import EvidenceBounds
 from faircal.metrics.calibration import NLL_EPS
 from faircal.production.onnx.graph import Graph, GraphValue
 from faircal.production.onnx.methods import PAIRS, PairInputs, Said, build_of
+from faircal.production.scoring.run import AT_BOUND
 
 Feed = dict[str, NDArray[Any]]
 
@@ -136,6 +138,8 @@ def export_onnx(
             "the model does not say at which share of genuine pairs it was fitted: the graph has "
             "no log_likelihood_ratio; fit it again"
         )
+    if share is not None and model.about_.evidence is None:
+        notes.append(model.about_.evidence_note)
     _say(model, pairs, result, share, prior)
     metadata = _metadata(model, pairs, share, prior, model_sha256)
     words = f"{model.title} of faircal: from the embeddings of two images to P(genuine)"
@@ -168,18 +172,16 @@ def _say(
     def output(name: str, value: GraphValue, meaning: str) -> None:
         graph.output(name, value, (PAIRS,), meaning)
 
-    shown = probability
+    shown, bounds = probability, model.about_.evidence
     if share is not None and prior is not None:
-        shown = _shifted(probability, share, check_share(prior, "prior"))
+        if bounds is not None:
+            shown = usable.where(result[1].clipped(*bounds.ends(share)), np.nan)
+        shown = _shifted(shown, share, check_share(prior, "prior"))
     output("probability", shown, "P(genuine)")
     output("score", score, "what the model ranks by")
     output("similarity", usable.where(pairs.similarity, np.nan), "cosine")
     if share is not None:
-        # As `log_likelihood_ratio` does: at 0 and 1 log-odds are infinite.
-        clipped = probability.clipped(NLL_EPS, 1 - NLL_EPS)
-        odds = (clipped / (1.0 - clipped)).log()
-        ratio = usable.where(odds - float(logit(share)), np.nan)
-        output("log_likelihood_ratio", ratio, "genuine over imposter, nats")
+        _say_evidence(pairs, result[1], share, bounds)
     point = model.about_.operating_point
     if point is not None:
         same = (score if point.on == "score" else shown) >= point.threshold
@@ -196,6 +198,22 @@ def _say(
         reach = pairs.graph.constant(population.reach).take(side.nearest(population.centers))
         within = side.usable & (side.distance(population.centers) <= reach)
         output(f"{side.name}_outside", ~within, "outside of the calibration population")
+
+
+def _say_evidence(
+    pairs: PairInputs, probability: GraphValue, share: float, bounds: EvidenceBounds | None
+) -> None:
+    """Declare the likelihood ratio and, where the model has bounds, whether it is at one."""
+    # As `log_likelihood_ratio` does: at 0 and 1 log-odds are infinite.
+    clipped = probability.clipped(NLL_EPS, 1 - NLL_EPS)
+    ratio = (clipped / (1.0 - clipped)).log() - float(logit(share))
+    if bounds is not None:
+        beyond = ~((ratio > bounds.low) & (ratio < bounds.high))
+        words = "whether evidence is at least as strong as is said"
+        pairs.graph.output(AT_BOUND, pairs.usable & beyond, (PAIRS,), words)
+        ratio = ratio.clipped(bounds.low, bounds.high)
+    said = pairs.usable.where(ratio, np.nan)
+    pairs.graph.output("log_likelihood_ratio", said, (PAIRS,), "genuine over imposter, nats")
 
 
 def _shifted(probability: GraphValue, before: float, after: float) -> GraphValue:
@@ -215,6 +233,7 @@ def _metadata(
 ) -> dict[str, str]:
     """Return what the file says of itself; whatever is no text is JSON."""
     point, provenance = model.about_.operating_point, model.about_.provenance
+    bounds = model.about_.evidence
     provenance_facts = {} if provenance is None else provenance.as_json()
     facts = {
         "faircal_version": __version__,
@@ -223,6 +242,7 @@ def _metadata(
         "normalize": pairs.left.normalize,
         "calibrated_at": share,
         "prior": prior,
+        "evidence_bounds": bounds and bounds._asdict(),
         "groups": list(pairs.group_names) or None,
         "attribute": getattr(model, "attribute_", None) if pairs.group_names else None,
         "threshold": None if point is None else point.threshold,
@@ -295,7 +315,7 @@ def check_export(
     embeddings = Embeddings(vectors, space is None or space.normalize)
     expected = model.compare(embeddings, left, right, groups).probability
     if prior is not None:
-        expected = Shift(fitted_share(model), prior)(expected)
+        expected = Shift.of(model, prior)(expected)
     (probability,) = run(path, feed, "probability")
     apart = np.abs(np.asarray(probability, np.float64) - expected)
     return ExportAgreement(pairs, float(apart.max()))

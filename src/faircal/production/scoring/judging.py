@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError, ParameterError
-from faircal.calibrators.prior import shift_prior
 from faircal.compute import CPU, Engine
 from faircal.compute.engine import NEAREST_BLOCK, Nearest
 from faircal.compute.threads import each, one_blas_thread
@@ -19,7 +18,7 @@ from faircal.data.types import Scores
 from faircal.methods import Method
 from faircal.methods.clusters import ClusterMethod, model_space
 from faircal.methods.inputs import ImageValues, Space
-from faircal.methods.prior import fitted_share
+from faircal.methods.prior import Shift, fitted_share
 from faircal.metrics import log_likelihood_ratio
 from faircal.model import DEFAULT_POINT, OperatingPoint, Places, Population
 
@@ -96,8 +95,11 @@ class Judged:
     ----------
     similarity, score, probability, log_likelihood_ratio : ndarray of shape (n_pairs,)
         The cosine; what the model ranks by; P(genuine) at the wanted share of genuine pairs; nats.
+        The last two are within the bounds of the model on evidence.
     same : ndarray of shape (n_pairs,), bool
         The decision at the operating point.
+    at_bound : ndarray of shape (n_pairs,), bool, optional
+        Whether the evidence is at least as strong as is said; None where the model has no bounds.
     places : Places, optional
         Of the rows of the embeddings; None where the model file has no population.
     """
@@ -107,6 +109,7 @@ class Judged:
     probability: Float64
     log_likelihood_ratio: Float64
     same: NDArray[np.bool_]
+    at_bound: NDArray[np.bool_] | None
     places: Places | None
 
 
@@ -185,16 +188,16 @@ class Judge:
         places = self.places(embeddings)  # first: it tells the model the clusters
         scores = Scores(None, embeddings, left, right)
         output = self.model.compare(embeddings, left, right, groups, scores)
-        probability = output.probability
-        if self.prior != self.calibrated_at:
-            share = self.calibrated_at
-            probability = shift_prior(probability, calibrated_at=share, prior=self.prior)
+        share, bounds = self.calibrated_at, self.model.about_.evidence
+        probability = Shift(share, self.prior, bounds)(output.probability)
+        ratio = log_likelihood_ratio(output.probability, calibrated_at=share, bounds=bounds)
         return Judged(
             scores(),
             output.score,
             probability,
-            log_likelihood_ratio(output.probability, calibrated_at=self.calibrated_at),
+            ratio,
             self.point.decide(output.score, probability),
+            None if bounds is None else bounds.reached(ratio),
             places,
         )
 

@@ -33,13 +33,15 @@ from faircal.data.stream import ahead
 from faircal.data.tables import decoded
 from faircal.methods import Method, Output
 from faircal.methods.prior import Float64, Shift, fitted_share
-from faircal.metrics import log_likelihood_ratio
+from faircal.metrics import EvidenceBounds, log_likelihood_ratio
 from faircal.model import OperatingPoint, Places
 from faircal.production.scoring.judging import Placing
 
 _SIDES = ("left", "right")
 #: Who is in an image; kept where it is asked for by this name.
 IDENTITY = "identity"
+#: Whether evidence is at least as strong as is said; beside likelihood ratios and another share.
+AT_BOUND = "at_bound"
 #: What can be added, and the columns that it comes to.
 COLUMNS = {
     "log_likelihood_ratio": ("log_likelihood_ratio",),
@@ -66,12 +68,14 @@ class Adding:
         Of `COLUMNS`.
     share : float
         Of genuine pairs, that the model was fitted at; NaN where nobody needs it.
+    bounds : EvidenceBounds, optional
     placing : Placing, optional
     point : OperatingPoint, optional
     """
 
     names: tuple[str, ...]
     share: float
+    bounds: EvidenceBounds | None
     placing: Placing | None
     point: OperatingPoint | None
 
@@ -105,7 +109,7 @@ class Adding:
         share = float("nan")
         if "log_likelihood_ratio" in names:
             share = fitted_share(model, "--add log_likelihood_ratio")
-        return cls(tuple(dict.fromkeys(names)), share, placing, point)
+        return cls(tuple(dict.fromkeys(names)), share, model.about_.evidence, placing, point)
 
     def places(self, part: Dataset) -> Places | None:
         """Say where the images of `part` lie, if asked to; the model is given their clusters."""
@@ -130,7 +134,9 @@ class Adding:
             if name == "decision" and self.point is not None:
                 columns[name] = self.point.decide(output.score, probabilities).astype(np.int8)
             elif name == "log_likelihood_ratio":
-                columns[name] = log_likelihood_ratio(output.probability, calibrated_at=self.share)
+                columns[name] = log_likelihood_ratio(
+                    output.probability, calibrated_at=self.share, bounds=self.bounds
+                )
             elif name == "similarity":
                 columns[name] = part.scores
             elif places is not None:
@@ -179,6 +185,7 @@ def score_part(
     columns |= {"score": output.score, "probability": probability}
     if adding is not None:
         columns |= adding.columns(part, output, probability, places)
+    columns |= _at_bound(model, output, shift is not None or "log_likelihood_ratio" in columns)
     if "genuine" in keep:
         columns["genuine"] = part.genuine.astype(np.int8)
     if "fold" in keep:
@@ -193,6 +200,15 @@ def score_part(
             codes = column.take(getattr(part.pairs, side))
             columns[f"{side}_{name}"] = decoded(Column(codes, column.names))
     return pa.table(columns)
+
+
+def _at_bound(model: Method, output: Output, asked: bool) -> dict[str, Any]:
+    """Return, where asked for, the column that says where evidence is at a bound of the model."""
+    bounds = model.about_.evidence
+    if bounds is None or not asked:
+        return {}
+    ratio = log_likelihood_ratio(output.probability, calibrated_at=fitted_share(model))
+    return {AT_BOUND: bounds.reached(ratio).astype(np.int8)}
 
 
 def needed_columns(model: Method, keep: Sequence[str], attributes: Collection[str]) -> set[str]:

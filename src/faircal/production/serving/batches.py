@@ -364,7 +364,9 @@ def to_arrow(batch: Verdicts) -> bytes:
     """Return the answer to a batch as an Arrow stream; its metadata tells of all pairs."""
     columns = batch.columns()
     arrays = {
-        name: pa.nulls(len(batch), pa.bool_() if name.endswith("outside") else pa.int32())
+        name: pa.nulls(
+            len(batch), pa.bool_() if name.endswith(("outside", "at_bound")) else pa.int32()
+        )
         if values is None
         else pa.array(values)
         for name, values in columns.items()

@@ -271,6 +271,11 @@ _NUMBERS_OF_PAIR = {
     "probability": {**_NUMBER, "description": "P(genuine) at the share in `prior`."},
     "log_likelihood_ratio": {**_NUMBER, "description": "In nats; the same whatever the share."},
     "same": _BOOL,
+    "at_bound": _or_null(
+        "boolean",
+        description="Whether evidence is at a bound of what calibration people can show: it is at "
+        "least as strong as is said. Null: the model file has no bounds.",
+    ),
 }
 _VERIFIED = _object(
     id=_TEXT,
@@ -392,6 +397,7 @@ ROUTES: dict[str, Schema] = {
             id=_TEXT,
             candidates=_list_of(_object(id=_TEXT, **_NUMBERS_OF_PAIR, posterior=_NUMBER)),
             nobody=_NUMBER,
+            nobody_at_bound=_or_null("boolean"),
             enrolled={"type": "integer"},
             enrolled_prior=_SHARE,
             operating_point=_POINT,

@@ -192,13 +192,15 @@ class ServiceCounts:
 class Identification(NamedTuple):
     """Who of those enrolled a face may be of.
 
-    `enrolled` is how many there are, `nobody` how likely it is that none of them was seen.
+    `enrolled` is how many there are, `nobody` how likely it is that none of them was seen, and
+    `nobody_at_bound` whether that rests on evidence at a bound; None where there are no bounds.
     """
 
     id: str
     enrolled: int
     candidates: list[IdentificationCandidate]
     nobody: float
+    nobody_at_bound: bool | None
 
 
 class Service:
@@ -392,10 +394,10 @@ class Service:
         vectors = store.vectors([name for name, _ in nearest])
         # In order of their likeness; one may have been deleted meanwhile.
         templates = {name: vectors[name] for name, _ in nearest if name in vectors}
-        best, p_none = rank_candidates(in_use, probe, templates, enrolled, enrolled_prior)
+        best, nobody = rank_candidates(in_use, probe, templates, enrolled, enrolled_prior)
         line = self.recorder.identification(in_use, best[0] if best else None, key=key)
         self.counts.add(identify=1)
-        return Identification(line, enrolled, best[:limit], p_none)
+        return Identification(line, enrolled, best[:limit], *nobody)
 
     def enrol(self, name: str, vector: Vector, *, replace: bool = False, key: str = "") -> None:
         """Keep a template; it is durable when this returns."""
@@ -417,7 +419,8 @@ class Service:
         """Keep whether the pair of a decision was genuine; None where there is no such decision.
 
         Monitoring takes the first label of a pair that the model in use has judged: a request that
-        is sent again, or comes after another model was taken, must not count.
+        is sent again, or comes after another model was taken, must not count. Nor does that of a
+        pair whose evidence is at a bound: it may be far stronger than was said.
         """
         labelled = self.recorder.label(self.storage(), decision, genuine)
         if labelled is None:
@@ -425,7 +428,7 @@ class Service:
         line, first = labelled
         if first and line.kind == "verify" and line.probability is not None:
             self.counts.add(feedback=1)
-            if line.model == self._in_use.digest:
+            if line.model == self._in_use.digest and not self._in_use.is_at_bound(line):
                 self.monitor.feedback(line.probability, genuine, line.left or line.right)
         return line
 

@@ -22,8 +22,10 @@ from faircal.data.columns import UNKNOWN
 from faircal.methods import Method
 from faircal.methods.classifier import FairCalClassifier
 from faircal.methods.modelfile import read_model
+from faircal.metrics import EvidenceBounds, log_likelihood_ratio
 from faircal.model import OperatingPoint
 from faircal.production.scoring.judging import Judge, Judged
+from faircal.production.serving.store.records import Decision
 
 Rows = NDArray[np.intp]
 Float64 = NDArray[np.float64]
@@ -97,6 +99,14 @@ class ModelInUse:
 
         return card_facts(self.model)
 
+    def is_at_bound(self, line: Decision) -> bool:
+        """Whether the evidence behind a probability in the audit trail was at a bound."""
+        bounds = self.model.about_.evidence
+        if bounds is None or line.probability is None or line.prior is None:
+            return False
+        ratio = log_likelihood_ratio(line.probability, calibrated_at=line.prior)
+        return bool(bounds.reached(ratio))
+
     def at(self, prior: float | None) -> ModelInUse:
         """Return the same with probabilities for another share of genuine pairs."""
         if prior in (None, self.judge.prior):
@@ -148,7 +158,8 @@ class Verification:
     """What is said of one pair, as the answer has it.
 
     `clusters` are the regions of embedding space that the two images lie in, and `outside` whether
-    each lies outside the population of the calibration; None where the model has none.
+    each lies outside the population of the calibration; None where the model has none. Of evidence
+    `at_bound` the model can say that it is at least that strong; None where it has no bounds.
     """
 
     id: str
@@ -157,6 +168,7 @@ class Verification:
     probability: float
     log_likelihood_ratio: float
     same: bool
+    at_bound: bool | None
     point: OperatingPoint
     clusters: tuple[int, int] | None
     outside: tuple[bool, bool] | None
@@ -211,6 +223,7 @@ class Verdicts:
             "probability": judged.probability,
             "log_likelihood_ratio": judged.log_likelihood_ratio,
             "same": judged.same,
+            "at_bound": judged.at_bound,
         }
         for name, values in (
             ("cluster", None if places is None else places.cluster),
@@ -242,6 +255,7 @@ def _numbers(judged: Judged, row: int) -> dict[str, Any]:
         "probability": float(judged.probability[row]),
         "log_likelihood_ratio": float(judged.log_likelihood_ratio[row]),
         "same": bool(judged.same[row]),
+        "at_bound": None if judged.at_bound is None else bool(judged.at_bound[row]),
     }
 
 
@@ -278,11 +292,15 @@ class IdentificationCandidate:
     probability: float
     log_likelihood_ratio: float
     same: bool
+    at_bound: bool | None
     posterior: float
 
 
 def posteriors(
-    log_ratios: Float64, enrolled: int, enrolled_prior: float = 0.5
+    log_ratios: Float64,
+    enrolled: int,
+    enrolled_prior: float = 0.5,
+    bounds: EvidenceBounds | None = None,
 ) -> tuple[Float64, float]:
     """Return how likely each candidate is who was seen, and how likely nobody enrolled is.
 
@@ -292,7 +310,8 @@ def posteriors(
 
         P(i) = (π/N) LRᵢ / ((1−π) + (π/N) Σⱼ LRⱼ),  P(nobody) = (1−π) / the same.
 
-    Templates that were not judged, the least similar ones, count as LR 0.
+    Templates that were not judged, the least similar ones, count as the lower of `bounds`: no
+    evidence against them is stronger. Without bounds they count as LR 0.
 
     Parameters
     ----------
@@ -302,6 +321,8 @@ def posteriors(
         N, at least 1.
     enrolled_prior : float
         π, between 0 and 1: how likely it is that whoever is seen is enrolled.
+    bounds : EvidenceBounds, optional
+        Those of the model.
 
     Examples
     --------
@@ -310,9 +331,12 @@ def posteriors(
     (array([0.909, 0.   ]), 0.091)
     """
     # In logarithms: likelihood ratios of a certain pair overflow.
-    each = np.log(enrolled_prior / max(enrolled, 1)) + log_ratios
-    none = np.log1p(-enrolled_prior)
-    total = logsumexp([none, *each])
+    share = np.log(enrolled_prior / max(enrolled, 1))
+    each, none = share + log_ratios, np.log1p(-enrolled_prior)
+    others, left = [], enrolled - len(log_ratios)
+    if bounds is not None and left > 0:
+        others = [share + np.log(left) + bounds.low]
+    total = logsumexp([none, *each, *others])
     return np.exp(each - total), float(np.exp(none - total))
 
 
@@ -322,20 +346,28 @@ def rank_candidates(
     templates: Mapping[str, Vector],
     enrolled: int,
     enrolled_prior: float,
-) -> tuple[list[IdentificationCandidate], float]:
-    """Judge `probe` against templates; return candidates, highest score first, and P(nobody)."""
+) -> tuple[list[IdentificationCandidate], tuple[float, bool | None]]:
+    """Judge `probe` against templates; return candidates, highest score first, and P(nobody).
+
+    And whether that rests on evidence at a bound: that for the likeliest candidate.
+    """
     if not templates:
-        return [], 1.0
+        return [], (1.0, False)
     names, rows = list(templates), np.arange(1, len(templates) + 1)
     both = in_use.embeddings(np.vstack([probe, *templates.values()]).astype(np.float32))
     judged = in_use.compare(both, np.zeros(len(rows), dtype=np.intp), rows)
     # They were counted first: one may have been enrolled meanwhile.
     likely, p_none = posteriors(
-        judged.log_likelihood_ratio, max(enrolled, len(names)), enrolled_prior
+        judged.log_likelihood_ratio,
+        max(enrolled, len(names)),
+        enrolled_prior,
+        in_use.model.about_.evidence,
     )
     order = np.lexsort([-judged.similarity, -judged.score])
     candidates = [
         IdentificationCandidate(names[i], **_numbers(judged, i), posterior=float(likely[i]))
         for i in order
     ]
-    return candidates, p_none
+    at_bound = judged.at_bound
+    likeliest = None if at_bound is None else bool(at_bound[np.argmax(judged.log_likelihood_ratio)])
+    return candidates, (p_none, likeliest)

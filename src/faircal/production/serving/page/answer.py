@@ -111,8 +111,8 @@ class Answer:
     """
 
     result: Verification
-    #: Pairs of the kind that the evidence speaks against; None where the model has none.
-    against: int | None
+    #: How far evidence goes, and why; what to do where the model file has no bounds.
+    bounds: str
     among: list[tuple[int, int]]
     histogram: Markup | None
 
@@ -127,24 +127,17 @@ class Answer:
         return math.exp(min(abs(self.result.log_likelihood_ratio), 700))
 
     @property
-    def shown(self) -> float:
-        """As much of `ratio` as the calibration pairs can show by counting.
-
-        A share under 3 / n can't be distinguished from none (the rule of three).
-        """
-        return self.ratio if self.against is None else min(self.ratio, max(self.against / 3, 2.0))
-
-    @property
     def strength(self) -> str:
         """What evidence of this ratio is called; empty where it is none."""
-        return next((name for least, name in _STRENGTH if self.shown >= least), "")
+        return next((name for least, name in _STRENGTH if self.ratio >= least), "")
 
 
 def answer(result: Verification, judge: Judge) -> Answer:
     """Return the numbers behind the answer to a pair."""
-    population = judge.model.about_.population
+    about = judge.model.about_
+    population, bounds = about.population, sentence(about.evidence_note)
     if population is None:
-        return Answer(result, None, [], None)
+        return Answer(result, bounds, [], None)
     genuine, imposter = population.genuine_counts, population.imposter_counts
     # Bins are taken entire: the one that the pair falls into counts as beyond it, on both sides.
     at = int(np.searchsorted(population.score_edges, result.similarity, side="right")) - 1
@@ -153,8 +146,7 @@ def answer(result: Verification, judge: Judge) -> Answer:
         (int(genuine.sum()), int(genuine[: at + 1].sum())),
         (int(imposter.sum()), int(imposter[at:].sum())),
     ]
-    against = among[1][0] if result.log_likelihood_ratio > 0 else among[0][0]
-    return Answer(result, against, among, _histogram(result, population))
+    return Answer(result, bounds, among, _histogram(result, population))
 
 
 def rule(point: OperatingPoint) -> str:

@@ -116,12 +116,14 @@ def model_router(context: RouteContext) -> APIRouter:
 
 
 def _about(in_use: ModelInUse) -> dict[str, Any]:
+    bounds = in_use.model.about_.evidence
     facts: dict[str, Any] = without_nan(
         {
             "model": in_use.digest,
             "prior": in_use.judge.prior,
             "calibrated_at": in_use.judge.calibrated_at,
             "dimension": in_use.dimension,
+            "evidence_bounds": bounds and bounds._asdict(),
             "operating_point": in_use.judge.point.as_json(),
             "card": in_use.facts,
         }

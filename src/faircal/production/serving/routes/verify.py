@@ -34,7 +34,8 @@ def verify_router(context: RouteContext) -> APIRouter:
 
         `probability` holds for the share of genuine pairs in `prior`; `log_likelihood_ratio` (nats)
         for any. The decision is made at `operating_point`; one on the score does not depend on
-        `prior`.
+        `prior`. Both keep within what the calibration people can show; `at_bound` says where they
+        would go further, and are at least (or at most) what they say.
         """
         key = context.access.admit(request, "verify")
         values = fields.PAIR.read(await context.json(request))
@@ -195,7 +196,8 @@ def templates_router(context: RouteContext) -> APIRouter:
         how many are enrolled, and among many strangers some pair looks alike. `posterior` accounts
         for all N: each is as likely beforehand, together `enrolled_prior` (0.5 unless told), and
         with likelihood ratios LR, P(i) = (π/N) LRᵢ / ((1−π) + (π/N) Σ LR); `nobody` is the rest.
-        The most similar templates (1,000 or more) are judged, those left out count as LR 0.
+        The most similar templates (1,000 or more) are judged, those left out count as the lower
+        bound on LR. `at_bound` as of a pair; `nobody_at_bound` where the likeliest candidate is.
         """
         key = context.access.admit(request, "verify")
         values = fields.IDENTIFICATION.read(await context.json(request))
@@ -214,6 +216,7 @@ def templates_router(context: RouteContext) -> APIRouter:
                 "id": result.id,
                 "candidates": [asdict(each) for each in result.candidates],
                 "nobody": result.nobody,
+                "nobody_at_bound": result.nobody_at_bound,
                 "enrolled": result.enrolled,
                 "enrolled_prior": 0.5 if share is None else share,
                 "operating_point": point_json(in_use.judge.point),
