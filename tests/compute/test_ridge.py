@@ -23,7 +23,11 @@ def problem(n=500, p=4, seed=0):
 
 
 def regression(x, t, target):
-    return Regression(lambda block: x[block], t, target)
+    """Half of the features are a pair's own; the others the mean of two rows that deviate."""
+    n, own = len(x), (x.shape[1] + 1) // 2
+    off = np.random.default_rng(0).normal(size=(n, x.shape[1] - own))
+    shared = np.concatenate([x[:, own:] + off, x[:, own:] - off])
+    return Regression(x[:, :own], shared, np.stack([np.arange(n), n + np.arange(n)]), t, target)
 
 
 def wide(x, t):
@@ -157,16 +161,21 @@ class TestBlocks:
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
         np.testing.assert_allclose(lines, expected @ x.T, rtol=0, atol=1e-8)
 
-    def test_features_are_asked_for_block_by_block(self):
-        x, t, target = problem(2 * BLOCK + 1, p=2)
-        asked = []
-
-        def features(block):
-            asked.append((block.start, block.stop))
-            return x[block]
-
-        Regression(features, t, target).lines(np.ones((2, 2)))
-        assert sorted(asked) == [(0, BLOCK), (BLOCK, 2 * BLOCK), (2 * BLOCK, 2 * BLOCK + 1)]
+    def test_rows_of_many_pairs(self):
+        """As if their features were written out for each pair."""
+        rng = np.random.default_rng(0)
+        _, t, target = problem()
+        own, shared, sides = (
+            rng.normal(size=(500, 2)),
+            rng.normal(size=(9, 3)),
+            rng.integers(9, size=(2, 500)),
+        )
+        x = np.hstack([own, (shared[sides[0]] + shared[sides[1]]) / 2])
+        penalty = np.full((2, 5), 0.1)
+        found = Regression(own, shared, sides, t, target).fit(penalty, np.zeros((2, 5)))
+        expected = regression(x, t, target).fit(penalty, np.zeros((2, 5)))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+        is_the_best(found, x, t, target, penalty)
 
     @pytest.mark.parametrize("n", [BLOCK + 1, 3 * BLOCK])
     def test_threads_do_not_change_a_bit(self, use_threads, n):

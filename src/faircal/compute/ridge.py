@@ -1,14 +1,15 @@
-"""Logistic regression with a ridge, on features that are made block by block.
+"""Logistic regression with a ridge, on features of pairs that are mostly those of their rows.
 
 The model is logit P = (x · u) + (x · v) t: every feature x shifts the log-odds and changes how
-fast they grow with t. Features of a block are made when they are needed, so that memory does not
-grow with pairs; blocks are summed in their order, whatever the number of threads.
+fast they grow with t. Most features are the mean of two rows of a table whose rows are in many
+pairs: sums over pairs go by row, and the features of a pair are never written out but for the
+curvature. Blocks are summed in their order, whatever the number of threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,10 +21,8 @@ from faircal.compute.threads import each, one_blas_thread
 
 Float64 = NDArray[np.float64]
 
-#: Pairs whose features are made at a time; blocks that the curvature is taken of, at most.
+#: Pairs, or rows, at a time; blocks that the curvature is taken of, at most.
 BLOCK, _CURVED = 4096, 16
-#: Pairs that the search begins with, and how much a step gains there at least.
-_FIRST, _FIRST_GAIN = 12_000, 1e-6
 _MOST_STEPS = 100
 _ROUNDING = 1e-5
 #: What a step but the last gains a pair, at least, where the best is wanted to the last digits.
@@ -34,18 +33,24 @@ _SLOW = 0.3
 
 @dataclass(eq=False)
 class Regression:
-    """Labelled pairs and how to make their features.
+    """Labelled pairs and their p = q + r features.
 
     Parameters
     ----------
-    features : callable
-        Gives the features x of a block of pairs, shape (block, p).
+    own : ndarray of shape (n, q)
+        Features of each pair.
+    shared : ndarray of shape (m, r)
+        Of rows; the mean of its two rows gives a pair its other features.
+    sides : ndarray of shape (2, n)
+        The rows of each pair.
     t : ndarray of shape (n,)
     target : ndarray of shape (n,)
         1 where the pair is genuine, else 0.
     """
 
-    features: Callable[[slice], Float64]
+    own: Float64
+    shared: Float64
+    sides: NDArray[np.integer]
     t: Float64
     target: Float64
     _curvature: Float64 | None = field(default=None, init=False)
@@ -68,15 +73,15 @@ class Regression:
         Examples
         --------
         >>> t, y = np.array([-1.0, 1.0, 1.0, -1.0]), np.array([0.0, 1.0, 0.0, 1.0])
-        >>> one = Regression(lambda block: np.ones((4, 1))[block], t, y)
+        >>> one = Regression(np.ones((4, 1)), np.empty((1, 0)), np.zeros((2, 4), int), t, y)
         >>> one.fit(np.ones((2, 1)), np.zeros((2, 1)))
         array([[0.],
                [0.]])
         """
-        theta, last = self._near(penalty, start), np.inf
+        theta, last = self._near(penalty, start, least_gain), np.inf
         with one_blas_thread():
-            factor = self._factor(theta, penalty, anew=self._curvature is None)
             sums = self._sums(theta, penalty)
+            factor = self._factor(sums.eta, penalty, anew=self._curvature is None)
             for _ in range(_MOST_STEPS):
                 solved: Float64 = cho_solve(factor, sums.gradient.ravel())
                 step = -solved.reshape(theta.shape)
@@ -86,35 +91,28 @@ class Regression:
                     return theta + step
                 if gain > _SLOW * last:
                     last = np.inf
-                    factor = self._factor(theta, penalty, anew=True)
+                    factor = self._factor(sums.eta, penalty, anew=True)
                     continue
                 theta, sums = self._walk(theta, step, gain, sums.loss, penalty)
                 last = gain
         return theta
 
-    def _near(self, penalty: Float64, start: Float64) -> Float64:
-        """Return the best coefficients for some of the pairs, where there are many."""
-        n = len(self.t)
-        every = n // _FIRST
-        if every < 2 or self._curvature is not None:
+    def _near(self, penalty: Float64, start: Float64, least_gain: float) -> Float64:
+        """Return where to begin: the best of a pair's own features, of which there are few."""
+        if self._curvature is not None or not self.shared.size:
             return start
-        some = Regression(
-            lambda block: self.features(_spread(block, every, n)),
-            self.t[::every],
-            self.target[::every],
-        )
-        return some.fit(penalty / every, start, _FIRST_GAIN)
+        q = self.own.shape[1]
+        few = Regression(self.own, self.shared[:, :0], self.sides, self.t, self.target)
+        own = few.fit(penalty[:, :q], start[:, :q], least_gain)
+        return np.hstack([own, start[:, q:]])
 
-    def lines(self, theta: Float64) -> tuple[Float64, Float64]:
-        """Return x · u and x · v of each pair, shape (n,) each."""
-        parts = each(lambda block: theta @ self.features(block).T, len(self.t), BLOCK)
-        shift, tilt = np.hstack(parts)
-        return shift, tilt
-
-    def _eta(self, block: slice, theta: Float64) -> tuple[Float64, Float64]:
-        x = self.features(block)
-        shift, tilt = theta @ x.T
-        return x, shift + tilt * self.t[block]
+    def lines(self, theta: Float64) -> Float64:
+        """Return x · u and x · v of each pair, shape (2, n)."""
+        own, shared = np.split(theta, [self.own.shape[1]], axis=1)
+        half, n = shared.T / 2, len(self.shared)
+        of_rows = np.concatenate(each(lambda rows: self.shared[rows] @ half, n, BLOCK))
+        lines: Float64 = self.own @ own.T + of_rows[self.sides[0]] + of_rows[self.sides[1]]
+        return lines.T
 
     def _walk(
         self, theta: Float64, step: Float64, gain: float, loss: float, penalty: Float64
@@ -130,24 +128,23 @@ class Regression:
             length /= 2
 
     def _sums(self, theta: Float64, penalty: Float64) -> _RidgeSums:
-        def work(block: slice) -> _RidgeSums:
-            x, eta = self._eta(block, theta)
-            target = self.target[block]
-            loss = float(np.logaddexp(0, np.where(target > 0, -eta, eta)).sum())
-            # dℓ/dη = p − y
-            away = expit(eta) - target
-            return _RidgeSums(loss, np.stack([away, away * self.t[block]]) @ x)
+        shift, tilt = self.lines(theta)
+        eta = shift + tilt * self.t
+        loss = float(np.logaddexp(0, np.where(self.target > 0, -eta, eta)).sum())
+        loss += 0.5 * float((penalty * theta**2).sum())
+        # dℓ/dη = p − y
+        away = expit(eta) - self.target
+        pull = np.stack([away, away * self.t])
+        n, (left, right) = len(self.shared), self.sides
+        # What pairs say of a row's features, added up row by row.
+        of_rows = [np.bincount(left, one, n) + np.bincount(right, one, n) for one in pull]
+        gradient = np.hstack([pull @ self.own, np.stack(of_rows) @ self.shared / 2])
+        return _RidgeSums(loss, gradient + penalty * theta, eta)
 
-        loss, gradient = 0.5 * float((penalty * theta**2).sum()), penalty * theta
-        for part in each(work, len(self.t), BLOCK):
-            loss += part.loss
-            gradient += part.gradient
-        return _RidgeSums(loss, gradient)
-
-    def _factor(self, theta: Float64, penalty: Float64, *, anew: bool) -> tuple[Float64, bool]:
+    def _factor(self, eta: Float64, penalty: Float64, *, anew: bool) -> tuple[Float64, bool]:
         """Return the Hessian, (2p, 2p), decomposed; of the loss, the last one unless `anew`."""
         if anew or self._curvature is None:
-            self._curvature = self._hessian(theta)
+            self._curvature = self._hessian(eta)
         hessian = self._curvature.copy()
         # What single precision leaves open must not make a direction look curved downwards.
         more = penalty.ravel() + _ROUNDING * hessian.diagonal().max()
@@ -155,40 +152,36 @@ class Regression:
         factor: tuple[Float64, bool] = cho_factor(hessian)
         return factor
 
-    def _hessian(self, theta: Float64) -> Float64:
-        n, p = len(self.t), theta.shape[1]
+    def _hessian(self, eta: Float64) -> Float64:
+        n = len(self.t)
         # Every so manieth pair, for neighbours may be alike.
         every = -(-n // (BLOCK * _CURVED))
+        likely, t = expit(eta[::every]), self.t[::every]
+        # d²ℓ/dη² = p (1 − p), and η = x·u + (x·v) t: the curvature is that of roots, (x, t x).
+        root = np.sqrt(likely * (1 - likely))
+        roots = np.stack([root, root * t], axis=1).astype(np.float32)
+        own, (left, right) = self.own[::every], self.sides[:, ::every]
 
         def work(block: slice) -> NDArray[np.float32]:
-            some = _spread(block, every, n)
-            x, eta = self._eta(some, theta)
-            likely, t = expit(eta), self.t[some]
-            curve = likely * (1 - likely)
             # Single precision is enough for where to go next; the gradient says when to stop.
-            single = x.astype(np.float32)
-            # d²ℓ/dη² = p (1 − p); η = x·u + (x·v) t, so u, v and their mix bring 1, t² and t.
-            curves = np.stack([curve, curve * t, curve * t**2], axis=1).astype(np.float32)
-            wide = (curves[:, :, None] * single[:, None, :]).reshape(len(x), -1)
-            return single.T @ wide
+            shared = self._halves[left[block]] + self._halves[right[block]]
+            x = np.hstack([own[block].astype(np.float32), shared])
+            wide = (roots[block, :, None] * x[:, None, :]).reshape(len(x), -1)
+            square: NDArray[np.float32] = wide.T @ wide
+            return square
 
-        products = np.zeros((p, 3 * p))
-        taken = -(-n // every)
-        for part in each(work, taken, BLOCK):
-            products += part
-        constant, linear, square = np.split(products * (n / taken), 3, axis=1)
-        hessian = np.block([[constant, linear], [linear, square]])
-        whole: Float64 = (hessian + hessian.T) / 2
-        return whole
+        parts = np.stack(each(work, len(t), BLOCK))
+        hessian: Float64 = parts.sum(axis=0, dtype=np.float64) * (n / len(t))
+        return hessian
 
-
-def _spread(block: slice, every: int, n: int) -> slice:
-    """Return where the pairs of a block are, of every so manieth of `n`."""
-    return slice(block.start * every, min(block.stop * every, n), every)
+    @cached_property
+    def _halves(self) -> NDArray[np.float32]:
+        return (self.shared / 2).astype(np.float32)
 
 
 class _RidgeSums(NamedTuple):
-    """The penalised loss and its gradient, (2, p); or a block's part of them."""
+    """The penalised loss, its gradient, (2, p), and the log-odds."""
 
     loss: float
     gradient: Float64
+    eta: Float64

@@ -21,16 +21,18 @@ from faircal.methods.smooth.regression import (
 
 
 @pytest.fixture(scope="module")
-def pairs(parts):
-    data = parts[0]
-    vectors = data.embeddings.rows(np.arange(len(data.images)))
-    who = data.images.identity.codes
-    return LabelledPairs(vectors, who, data.pairs.left, data.pairs.right, data.scores, data.genuine)
+def feature_map(parts):
+    embeddings = parts[0].embeddings
+    return FeatureMap.fit(embeddings.rows(np.arange(len(embeddings))), 100, 10, 0)
 
 
 @pytest.fixture(scope="module")
-def feature_map(pairs):
-    return FeatureMap.fit(pairs.vectors, 100, 10, 0)
+def pairs(parts, feature_map):
+    data = parts[0]
+    vectors = data.embeddings.rows(np.arange(len(data.images)))
+    traits, who = feature_map.traits(vectors), data.images.identity.codes
+    left, right = data.pairs.left, data.pairs.right
+    return LabelledPairs(vectors, traits, who, left, right, data.scores, data.genuine)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +100,7 @@ class TestCells:
         vectors = np.repeat(np.eye(2, dtype=np.float32), 2, axis=0)
         left, right = np.array([[0, 1], [0, 2], [2, 3], [2, 3]] * 100).T
         genuine = np.array([True, False, False, True] * 100)
-        some = LabelledPairs(vectors, np.arange(4), left, right, np.zeros(400), genuine)
+        some = LabelledPairs(vectors, vectors, np.arange(4), left, right, np.zeros(400), genuine)
         weights = alike_cells(some, np.eye(2, dtype=np.float32))
         np.testing.assert_allclose(weights[0], 0)  # a cell of one class says nothing
         np.testing.assert_allclose(weights[1], 0)
@@ -143,9 +145,8 @@ class TestParts:
 class TestPeopleDrawnAnew:
     def test_a_pair_counts_as_its_people(self):
         left, right = np.array([0, 0, 2, 1]), np.array([1, 2, 3, 2])
-        some = LabelledPairs(
-            np.eye(4, dtype=np.float32), np.array([7, 7, 5, 9]), left, right, np.zeros(4), left == 0
-        )
+        eye, who = np.eye(4, dtype=np.float32), np.array([7, 7, 5, 9])
+        some = LabelledPairs(eye, eye, who, left, right, np.zeros(4), left == 0)
         counts = some.draws(400, 0)
         np.testing.assert_array_equal(counts[0], 1)
         np.testing.assert_array_equal(counts[:, 1], counts[:, 3])  # of persons 7 and 5, both
@@ -207,7 +208,7 @@ class TestChoose:
         for part in parts_of(fold):
             fitted, held = held_out(pairs, fold, part)
             mixed = fitted.with_mixture(feature_map, USUAL_COMPONENTS, 0)
-            points = mixed.mixture_points(held.vectors)
+            points = mixed.mixture_points(held.traits)
             left, right = held.left[~held.genuine], held.right[~held.genuine]
             expected.append(mixed.mixture.association(points, left, right).mean())
         assert chosen.association == pytest.approx(np.mean(expected), abs=1e-6)

@@ -19,6 +19,7 @@ from scipy.sparse import coo_array, csr_array
 from faircal._base.errors import DataError
 from faircal.compute import CPU
 from faircal.compute.gaussians import Gaussians, climb, whitening
+from faircal.compute.threads import each
 
 Float64 = NDArray[np.float64]
 Rows = NDArray[np.integer]
@@ -209,10 +210,9 @@ def _maximise(points: Float64, share: Float64, coupled: Float64) -> PairMixture:
     size = share.sum(axis=0) + np.finfo(float).tiny  # a component may have lost all its images
     # M: means and spreads weighted by what each image is worth to each component.
     means = (share.T @ points) / size[:, None]
-    spreads = np.stack(
-        [(points - mean).T @ ((points - mean) * part[:, None])
-         for mean, part in zip(means, share.T, strict=True)]
-    )  # fmt: skip
+    roots = np.sqrt(share.T)[:, :, None]
+    weighted = ((points - mean) * root for mean, root in zip(means, roots, strict=True))
+    spreads = np.stack([away.T @ away for away in weighted])
     # Covariances are drawn towards their average: small components have too few images for theirs.
     pooled = spreads.sum(axis=0) / size.sum()
     pooled[np.diag_indices_from(pooled)] += 1e-9 * np.trace(pooled) + np.finfo(float).tiny
@@ -227,6 +227,8 @@ def _maximise(points: Float64, share: Float64, coupled: Float64) -> PairMixture:
 _FLAT = 1e-6
 #: Imposter pairs for each component, and images for each region, at least.
 _EACH, _IMAGES = 50, 10
+#: Images whose traits are worked out at a time.
+_AT_A_TIME = 2048
 #: How soft borders of regions are: a part of how much further away the second nearest centre is
 #: than the nearest, on average.
 _SOFT = 0.5
@@ -287,21 +289,22 @@ class FeatureMap:
         mean, axes = _whiten(vectors, n_dimensions)
         most = max(min(n_regions, len(vectors) // _IMAGES), 1)
         centers = CPU.kmeans(vectors, most, random_state=random_state).centers.astype(np.float64)
-        softness, reach = _softness(vectors, centers), _reach(vectors, centers)
+        near = _distances(vectors, centers)
+        softness, reach = _softness(near), float(np.quantile(_nearest(vectors, near), 1 - _FAR))
         none = np.empty((axes.shape[1], 0))
         return cls(mean, axes, centers, softness, reach, none, np.empty(0), _NOTHING)
 
     def with_mixture(
-        self, vectors: NDArray[Any], left: Rows, right: Rows, n_components: int, random_state: int
+        self, traits: Float64, left: Rows, right: Rows, n_components: int, random_state: int
     ) -> FeatureMap:
         """Return the same with what strangers share, and a mixture there.
 
-        `left` and `right` are rows of `vectors`, of imposter pairs only. There are no more
+        `left` and `right` are rows of `traits`, of imposter pairs only. There are no more
         components than the pairs have data for.
         """
         used, places = np.unique(np.concatenate([left, right]), return_inverse=True)
         left, right = places.reshape(2, -1)
-        coordinates = (vectors[used] - self.mean) @ self.axes
+        coordinates = traits[used, : self.axes.shape[1]]
         directions, shares = shared_directions(coordinates, left, right)
         shared = replace(self, directions=directions, shares=shares, mixture=_NOTHING)
         most = min(n_components, len(left) // _EACH, len(used))
@@ -314,14 +317,24 @@ class FeatureMap:
         """Return the same without components."""
         return replace(self, mixture=_NOTHING)
 
-    def mixture_points(self, vectors: NDArray[Any]) -> Float64:
-        """Return where the mixture sees images, shape (n, k)."""
-        points: Float64 = ((vectors - self.mean) @ self.axes) @ self.directions
+    def mixture_points(self, traits: Float64) -> Float64:
+        """Return where the mixture sees images of such coordinates, or traits, shape (n, k)."""
+        points: Float64 = traits[:, : self.axes.shape[1]] @ self.directions
         return points
+
+    def coordinates(self, vectors: NDArray[Any]) -> Float64:
+        """Return coordinates of images, shape (n, r)."""
+        coordinates: Float64 = (vectors - self.mean) @ self.axes
+        return coordinates
 
     def traits(self, vectors: NDArray[Any]) -> Float64:
         """Return coordinates and regions of images, shape (n, r + K)."""
-        return np.hstack([(vectors - self.mean) @ self.axes, self.regions(vectors)])
+
+        def work(block: slice) -> Float64:
+            some = vectors[block]
+            return np.hstack([self.coordinates(some), self.regions(some)])
+
+        return np.concatenate(each(work, len(vectors), _AT_A_TIME))
 
     def regions(self, vectors: NDArray[Any]) -> Float64:
         """Return how far images belong to regions, shape (n, K).
@@ -339,7 +352,7 @@ class FeatureMap:
 
     def outside(self, vectors: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which images are further from all regions than hardly any of the fit."""
-        far: NDArray[np.bool_] = _from_nearest(vectors, self.centers) > self.reach
+        far: NDArray[np.bool_] = _nearest(vectors, _distances(vectors, self.centers)) > self.reach
         return far
 
     def memberships(self, places: Float64) -> Float64:
@@ -419,26 +432,21 @@ def _distances(vectors: NDArray[Any], centers: Float64) -> Float64:
     return distances
 
 
-def _softness(vectors: NDArray[Any], centers: Float64) -> float:
+def _softness(near: Float64) -> float:
     """Return the scale of squared distances over which one region passes into the next."""
-    if len(centers) == 1:
+    if near.shape[1] == 1:
         return 1.0
     # In units of the gap the softness is the same for any network, whatever its scale.
-    nearest = np.partition(_distances(vectors, centers), 1, axis=1)[:, :2]
+    nearest = np.partition(near, 1, axis=1)[:, :2]
     gap = float((nearest[:, 1] - nearest[:, 0]).mean())
     return max(_SOFT * gap, _SOFTEST)
 
 
-def _from_nearest(vectors: NDArray[Any], centers: Float64) -> Float64:
-    """Return squared distances from the nearest centre, (n,)."""
-    nearest: Float64 = _distances(vectors, centers).min(axis=1)
+def _nearest(vectors: NDArray[Any], near: Float64) -> Float64:
+    """Return squared distances from the nearest centre, (n,), given `_distances`."""
+    nearest: Float64 = near.min(axis=1)
     nearest += np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
     return nearest
-
-
-def _reach(vectors: NDArray[Any], centers: Float64) -> float:
-    """Return the squared distance from its nearest centre that one image in a hundred exceeds."""
-    return float(np.quantile(_from_nearest(vectors, centers), 1 - _FAR))
 
 
 def _array(state: dict[str, Any], key: str, dimensions: int) -> Float64:

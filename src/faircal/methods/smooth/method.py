@@ -132,14 +132,15 @@ class SmoothFairCal(Method):
     def _fit(self, inputs: Inputs) -> None:
         self.space_ = Space.of(declared(inputs.embeddings, "embeddings"))
         folds = declared(inputs.folds, "folds")
-        # In an order of their own, each once, so that the list changes no digit.
-        pairs, order = LabelledPairs.of(inputs, folds.people[inputs.images])
-        calibrator = make_calibrator(self.calibrator, inputs.score_range)
+        calibrator, vectors = make_calibrator(self.calibrator, inputs.score_range), inputs.vectors()
         with one_blas_thread():
             # φ: coordinates and regions of all images.
             feature_map = FeatureMap.fit(
-                pairs.vectors, self.n_dimensions, self.n_regions, self.random_state
+                vectors, self.n_dimensions, self.n_regions, self.random_state
             )
+            # In an order of their own, each once, so that the list changes no digit.
+            traits, people = feature_map.traits(vectors), folds.people[inputs.images]
+            pairs, order = LabelledPairs.of(inputs, vectors, traits, people)
             # The ridge and the number of components, on people held out.
             chosen = choose(
                 pairs,
@@ -234,7 +235,7 @@ class SmoothFairCal(Method):
     ) -> list[str]:
         left, right = inputs.positions()
         rows = some_rows(np.arange(len(left)), _MOST, self.random_state)
-        points = self.feature_map_.mixture_points(vectors)
+        points = self.feature_map_.mixture_points(self.feature_map_.coordinates(vectors))
         association = self.feature_map_.mixture.association(points, left[rows], right[rows])
         # Nobody says who is a stranger in use: a pair counts by its probability of being one.
         imposter = 1 - output.probability[rows]

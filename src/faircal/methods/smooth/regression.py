@@ -7,7 +7,7 @@ The log-odds of a pair are φ · u + max(φ · v, 0) T(s); `TiltRegression` fits
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from faircal._base.jobs import Progress
 from faircal.calibrators import Calibrator, Samples, sigmoid
 from faircal.compute import CPU
-from faircal.compute.ridge import Regression
+from faircal.compute.ridge import LEAST_GAIN, Regression
 from faircal.compute.threads import each
 from faircal.methods.inputs import Inputs
 from faircal.methods.smooth.features import FeatureMap, pair_memberships
@@ -28,8 +28,6 @@ Rows = NDArray[np.integer]
 #: Prices of the constant and of components: hardly any, for those make the map calibrated within
 #: each component, which is what they are for. Held-out loss alone would hold them back.
 _CONSTANT, _COMPONENT = 1e-6, 0.1
-#: Loss a pair that the last step but one of the regression gains, at least.
-_EXACT = 1e-10
 #: T is measured in odds of 99 to 1, so that a ridge means the same for shifts and for tilts.
 _ODDS = float(np.log(99))
 #: Imposter pairs that a mixture takes at most.
@@ -41,6 +39,7 @@ class LabelledPairs:
     """Labelled pairs; `left` and `right` are rows of `vectors`."""
 
     vectors: NDArray[np.float32]
+    traits: Float64
     person: Rows
     left: Rows
     right: Rows
@@ -48,21 +47,24 @@ class LabelledPairs:
     genuine: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, inputs: Inputs, person: Rows) -> tuple[LabelledPairs, Rows]:
+    def of(
+        cls, inputs: Inputs, vectors: NDArray[np.float32], traits: Float64, person: Rows
+    ) -> tuple[LabelledPairs, Rows]:
         """Return all pairs, each once, in an order of their own, and which of those given each was.
 
         So neither the order of pairs, nor which image is on the left, nor how often a pair is in
-        the list changes a digit. `person` has a number for each image.
+        the list changes a digit. Of each image there are its vector, traits and a person's number.
         """
         sides = np.stack(inputs.positions())
         low, high = sides.min(axis=0), sides.max(axis=0)
         # The lower row first, then sorted: sums of floats depend on the order they are taken in.
-        order = np.lexsort((inputs.score, inputs.genuine, high, low))
-        pair = np.stack([low, high])[:, order]
-        first = np.append(True, (pair[:, 1:] != pair[:, :-1]).any(axis=0))
-        order, (low, high) = order[first], pair[:, first]
-        genuine = inputs.genuine[order]
-        return cls(inputs.vectors(), person, low, high, inputs.score[order], genuine), order
+        pair = low * len(vectors) + high
+        order = np.argsort(pair)
+        if (np.diff(pair[order]) == 0).any():  # some are there more than once
+            order = np.lexsort((inputs.score, inputs.genuine, pair))
+            order = order[np.append(True, np.diff(pair[order]) > 0)]
+        low, high, genuine = low[order], high[order], inputs.genuine[order]
+        return cls(vectors, traits, person, low, high, inputs.score[order], genuine), order
 
     def __len__(self) -> int:
         return len(self.left)
@@ -72,8 +74,15 @@ class LabelledPairs:
         both = np.concatenate([self.left[rows], self.right[rows]])
         used, places = np.unique(both, return_inverse=True)
         left, right = places.reshape(2, -1)
-        return LabelledPairs(
-            self.vectors[used], self.person[used], left, right, self.score[rows], self.genuine[rows]
+        return replace(
+            self,
+            vectors=self.vectors[used],
+            traits=self.traits[used],
+            person=self.person[used],
+            left=left,
+            right=right,
+            score=self.score[rows],
+            genuine=self.genuine[rows],
         )
 
     def sample(self, most: int, seed: int) -> LabelledPairs:
@@ -94,14 +103,14 @@ class LabelledPairs:
 
     def with_mixture(self, feature_map: FeatureMap, n_components: int, seed: int) -> FeatureMap:
         """Return `feature_map` with the mixture that the imposter pairs show."""
-        return feature_map.with_mixture(self.vectors, *self.imposters(seed), n_components, seed)
+        return feature_map.with_mixture(self.traits, *self.imposters(seed), n_components, seed)
 
     def associations(self, feature_map: FeatureMap, seed: int) -> Float64:
         """Return what components tell of who is paired with whom, in nats, of imposter pairs."""
         left, right = self.imposters(seed)
         if not len(feature_map.mixture):
             return np.zeros(len(left))
-        points = feature_map.mixture_points(self.vectors)
+        points = feature_map.mixture_points(self.traits)
         return feature_map.mixture.association(points, left, right).astype(np.float64)
 
     def draws(self, n: int, seed: int) -> Float64:
@@ -139,37 +148,34 @@ class TiltRegression:
     calibrator: Calibrator
 
     @cached_property
-    def _traits(self) -> Float64:
-        return self.feature_map.traits(self.pairs.vectors)
-
-    @cached_property
     def components(self) -> Float64:
         """The components of pairs, (n, J)."""
-        points = self.feature_map.mixture_points(self.pairs.vectors)
+        points = self.feature_map.mixture_points(self.pairs.traits)
         of_images = self.feature_map.memberships(points)
         return pair_memberships(of_images[self.pairs.left], of_images[self.pairs.right])
 
     @cached_property
     def _regression(self) -> Regression:
-        t = self.calibrator.log_odds(self.pairs.score) / _ODDS
-        return Regression(self._features, t, self.pairs.genuine.astype(np.float64))
-
-    def _features(self, block: slice) -> Float64:
-        """Return a constant, components and mean traits of pairs, (block, 1 + J + r + K)."""
-        left, right = self.pairs.left[block], self.pairs.right[block]
-        # The mean of both images' traits: symmetric, and linear in each image's own.
-        near = (self._traits[left] + self._traits[right]) / 2
-        return np.hstack([np.ones((len(left), 1)), self.components[block], near])
+        pairs, one = self.pairs, np.ones((len(self.pairs), 1))
+        # φ: a constant, components, and the mean of both images' traits: symmetric, and linear in
+        # each image's own.
+        return Regression(
+            own=np.hstack([one, self.components]),
+            shared=pairs.traits,
+            sides=np.stack([pairs.left, pairs.right]),
+            t=self.calibrator.log_odds(pairs.score) / _ODDS,
+            target=pairs.genuine.astype(np.float64),
+        )
 
     def fit(
-        self, ridge: float, start: Float64 | None = None, least_gain: float = _EXACT
+        self, ridge: float, start: Float64 | None = None, least_gain: float = LEAST_GAIN
     ) -> Float64:
         """Return the effects of features on the log-odds and on how T counts, (2, 1 + J + r + K).
 
         `start` are effects to begin the search with.
         """
         n = len(self.feature_map.mixture)
-        penalty = np.full((2, 1 + n + self._traits.shape[1]), ridge)
+        penalty = np.full((2, 1 + n + self.pairs.traits.shape[1]), ridge)
         penalty[:, : 1 + n] = _COMPONENT
         penalty[:, 0] = _CONSTANT
         # u = 0, v = (1, 0, …): log-odds T(s), from which the pairs say how far to go.
@@ -381,8 +387,9 @@ def choose(
         chosen.n_components = n
     progress("choosing components", 1, 1, "")
     if ridge is None:
-        n_cells = min(_CELLS, len(pairs.vectors))
-        centers = CPU.kmeans(pairs.vectors, n_cells, random_state=random_state).centers
+        n_cells, centers = min(_CELLS, len(pairs.vectors)), np.empty((0, 0), np.float32)
+        if chosen.n_components < 2 or any(not len(one.feature_map.mixture) for one in trials):
+            centers = CPU.kmeans(pairs.vectors, n_cells, random_state=random_state).centers
         _all(trials, lambda trial: trial.prepare(calibrator, chosen.n_components, centers))
         _choose_ridge(trials, chosen, progress)
     return chosen
