@@ -118,3 +118,20 @@ def test_help_names_the_files_and_the_rule(run_here):
     text = " ".join(run_here(["audit", "--help"]).out.split())
     for said in ("report.html", "audit.json", "results.csv", "100 pairs", "Examples:"):
         assert said in text
+
+
+def test_bounds_on_evidence_are_those_of_the_people(audit, tmp_path):
+    """With a probability: in run.json, and with the figure in the report."""
+
+    def other(i, name):
+        return f"{name}{i % 40 if i >= 400 else (i + 1 + i // 40) % 40}"
+
+    people = {"left_identity": lambda i, name: f"{name}{i % 40}", "right_identity": other}
+    rows = {"probability": lambda i, _: 0.9 if i >= 400 else 0.1}
+    _, out = audit({"A": (400, 300)}, "--all-files", **people, **rows)
+    (bounds,) = json.loads((out / "run.json").read_text("utf-8"))["evidence"].values()
+    assert bounds["calibrated_at"] == pytest.approx(3 / 7)
+    assert (bounds["unit"], round(bounds["genuine"])) == ("people", 40)
+    assert bounds["high"] == pytest.approx(np.log(9 * 4 / 3))  # what it says: 40 carry it
+    assert "12 to 1 for one person" in (out / "report.html").read_text("utf-8")
+    assert list(out.rglob("*tippett*"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,15 @@ SHARE_FIGURE = "calibrated_at"
 _STEPS, _SMALLEST_PART = 100, 1e-6
 
 
-def shift_prior(probability: npt.ArrayLike, *, calibrated_at: float, prior: float) -> FloatArray:
+class _Bounds(Protocol):
+    """How far likelihood ratios may go: `faircal.metrics.EvidenceBounds`."""
+
+    def ends(self, calibrated_at: float) -> tuple[float, float]: ...
+
+
+def shift_prior(
+    probability: npt.ArrayLike, *, calibrated_at: float, prior: float, bounds: _Bounds | None = None
+) -> FloatArray:
     """Return probabilities for another share of genuine pairs.
 
     The odds are multiplied by the odds of `prior` over those of `calibrated_at`; the likelihood
@@ -46,6 +54,8 @@ def shift_prior(probability: npt.ArrayLike, *, calibrated_at: float, prior: floa
         The share of genuine pairs that `probability` holds for.
     prior : float
         The share it is wanted for.
+    bounds : EvidenceBounds, optional
+        How far likelihood ratios may go: those of the model (``model.about_.evidence``).
 
     Examples
     --------
@@ -54,8 +64,9 @@ def shift_prior(probability: npt.ArrayLike, *, calibrated_at: float, prior: floa
     """
     p = _probabilities(probability)
     before, after = check_share(calibrated_at, "calibrated_at"), check_share(prior, "prior")
+    p = p.copy() if bounds is None else np.clip(p, *bounds.ends(before))
     if before == after:
-        return p.copy()
+        return p
     # Bayes: the likelihood ratio stays, prior odds change; written without dividing by 1 − p.
     genuine = p * (after / before)
     return np.asarray(genuine / (genuine + (1 - p) * ((1 - after) / (1 - before))))

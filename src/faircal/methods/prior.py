@@ -46,10 +46,8 @@ class Shift(NamedTuple):
 
     def __call__(self, probability: Float64) -> Float64:
         """Return the probabilities for the other share."""
-        share = self.calibrated_at
-        if self.bounds is not None:
-            probability = np.clip(probability, *self.bounds.ends(share))
-        return shift_prior(probability, calibrated_at=share, prior=self.prior)
+        share, prior, bounds = self
+        return shift_prior(probability, calibrated_at=share, prior=prior, bounds=bounds)
 
 
 def fitted_share(model: Method, what: str = "--prior") -> float:

@@ -13,6 +13,7 @@ from faircal._base.checkpoints import check_checkpoint, resumable
 from faircal._base.errors import ParameterError
 from faircal._base.files import check_output, file_digest, output_folder
 from faircal._base.jobs import Job, Progress, silent, step
+from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.data import Cohort, Dataset, PairFiles, PairStream
 from faircal.data.pair_files import fold_named
 from faircal.evaluation.audit import Audit, audit_parts, files_digest
@@ -299,12 +300,20 @@ def _write(out: Path, result: AuditResult, request: AuditRequest, wall_time: flo
         "rates": list(request.rates),
         "label_noise": request.label_noise,
     }
+    share = request.model and request.model.diagnostics_.figures.get(SHARE_FIGURE)
+    of_feature = ((audit.feature, audit.evidence(share)) for audit in audits)
+    evidence = {
+        name: {**measured[0]._asdict(), "calibrated_at": measured[1]}
+        for name, measured in of_feature
+        if measured is not None
+    }
     record = {
         "kind": "audit",
         **result.record,
         "people": audits[0].people,
         "effective_people": audits[0].effective_people(),
         "effective_people_genuine": audits[0].effective_people("fnr"),
+        "evidence": evidence,
         "attributes": list(result.record["groups"]),
         "interval_kind": audits[0].interval_kind,
         "settings": settings,

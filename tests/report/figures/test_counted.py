@@ -15,6 +15,7 @@ from faircal.report.figures import (
     Panels,
     ReliabilityDiagram,
     RocCurves,
+    Tippett,
     Violins,
     svg,
 )
@@ -373,3 +374,26 @@ class TestAxes:
             Panels([])
         with pytest.raises(faircal.FairCalError, match="each of 1 figures; found 2"):
             Panels([FprCurves(four.audit().curves)], ["a", "b"])
+
+
+class TestTippett:
+    def test_shares_of_pairs_at_and_above_a_ratio(self, four):
+        probability, share = four.score, four.genuine.mean()
+        figure = Tippett(four.audit(probability=probability).curves, bounds=(-2.0, 3.0))
+        ratio = faircal.log_likelihood_ratio(probability, calibrated_at=share) / np.log(10)
+        for kind, mine in (("genuine", four.genuine), ("imposter", ~four.genuine)):
+            at = np.array(column(figure, "log10_likelihood_ratio", pairs=kind))
+            known = [(ratio[mine] >= level - 1e-9).mean() for level in at]
+            assert column(figure, "share_at_least", pairs=kind) == pytest.approx(known)
+        first = figure.at[figure.at >= 0][0]  # half a thousandth of a probability above 0
+        wrong = (ratio[~four.genuine] >= first - 1e-9).mean()
+        assert figure.numbers.startswith(f"Misleading: {100 * wrong:.3g} % of pairs of strangers")
+        assert "20.1 to 1 for one person, 7.39 to 1 against" in figure.caption
+        lines = figure.plot().get_lines()
+        assert [line.get_xdata()[0] for line in lines[3:]] == pytest.approx([-0.869, 1.303], 1e-3)
+
+    def test_another_share_moves_it(self, four):
+        curves = four.audit(probability=four.score).curves
+        plain, moved = Tippett(curves, share=0.5), Tippett(curves, share=0.1)
+        assert moved.at - plain.at == pytest.approx(np.log10(9))
+        assert "not known" in plain.caption

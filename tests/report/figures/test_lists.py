@@ -130,7 +130,8 @@ class TestStandard:
 
     def test_what_the_data_does_not_carry_is_left_out(self, four, tmp_path):
         nobody = audited(tmp_path / "none", four.audit(groups=None, probability=four.score))
-        assert keys(standard_figures(nobody, "")) == ["distributions", "reliability", "roc", "det"]
+        expected = ["distributions", "reliability", "tippett", "roc", "det"]
+        assert keys(standard_figures(nobody, "")) == expected
         four.genuine[:] = False
         strangers = audited(tmp_path / "one", four.audit(threshold=0.5))
         found = keys(standard_figures(strangers, strangers.results.attributes[0]))

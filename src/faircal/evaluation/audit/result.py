@@ -13,7 +13,7 @@ import pyarrow as pa
 from faircal._base.errors import ParameterError
 from faircal.evaluation.audit.pairs import ScoredPairs, check_points
 from faircal.evaluation.curves import Curves, ScoreSource, make_curves
-from faircal.metrics import wilson
+from faircal.metrics import EvidenceBounds, log_likelihood_ratio, wilson
 from faircal.metrics.intervals import (
     BY_PEOPLE,
     LEVEL,
@@ -120,6 +120,24 @@ class Audit:
             return self.uncertainty.interval(group, condition, metric, level)
         counted = _counted_interval(measured, level)
         return counted.low, counted.high
+
+    def evidence(self, calibrated_at: float | None = None) -> tuple[EvidenceBounds, float] | None:
+        """Return how far likelihood ratios may go that rest on the people of these pairs.
+
+        And the share of genuine pairs that probabilities were taken to hold for: that of these
+        pairs unless it is given. None where there are no probabilities, or pairs were only counted.
+        """
+        if self.uncertainty is None:
+            return None
+        of, alone = self.uncertainty.sets[GLOBAL], self.uncertainty.independent
+        genuine, trials = of.identified.genuine, of.identified.trials
+        share = float(genuine.mean()) if calibrated_at is None else calibrated_at
+        if not len(of.probability) or not 0 < share < 1:
+            return None
+        units = {kind: d.pairs if alone else d.effective_people for kind, d in trials.items()}
+        people, unit = (units["fnr"], units["fpr"]), "pairs" if alone else "people"
+        ratio = log_likelihood_ratio(of.probability, calibrated_at=share)
+        return EvidenceBounds.of(ratio, genuine, people=people, unit=unit), share
 
     def effective_people(self, metric: str = "fpr") -> dict[str, float] | None:
         """Return how many people, each in equally many pairs, would tell as much; by group.

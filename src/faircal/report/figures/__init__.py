@@ -16,7 +16,7 @@ from faircal.report.figures.base import (
     tell_apart,
 )
 from faircal.report.figures.curves import DetCurves, FprCurves, RocCurves
-from faircal.report.figures.distributions import ReliabilityDiagram, Violins
+from faircal.report.figures.distributions import ReliabilityDiagram, Tippett, Violins
 from faircal.report.figures.groups import Differences, GroupHeatmap, GroupRateDots
 from faircal.report.figures.paper import paper_figures
 from faircal.report.figures.regions import Montage, RegionDots
@@ -38,6 +38,7 @@ FIGURES: tuple[type[Figure], ...] = (
     FprCurves,
     Violins,
     ReliabilityDiagram,
+    Tippett,
     RocCurves,
     DetCurves,
     ClusterShift,
@@ -64,6 +65,7 @@ __all__ = [
     "ReliabilityDiagram",
     "Robustness",
     "RocCurves",
+    "Tippett",
     "Violins",
     "by_calibrator",
     "by_method",

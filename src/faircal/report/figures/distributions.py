@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from scipy.special import logit
 from scipy.stats import norm
 
 from faircal.evaluation.curves import Of
@@ -20,6 +21,7 @@ from faircal.report.figures.style import (
     GENUINE,
     IMPOSTER,
     MARK,
+    RULE,
     draw_line,
     percent_axis,
     text,
@@ -109,6 +111,71 @@ class ReliabilityDiagram(CurvesFigure):
                 draw_line(ax, *self.lines[group], index, group)
         ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=self._axes[0], ylabel=self._axes[1])
         percent_axis(ax.xaxis)
+        percent_axis(ax.yaxis)
+
+
+@dataclass(eq=False, repr=False)
+class Tippett(CurvesFigure):
+    """The share of pairs whose likelihood ratio is at least so large, genuine pairs and imposters.
+
+    Parameters
+    ----------
+    curves, source, fold, of, without
+        As of every figure of curves.
+    share : float, optional
+        Of genuine pairs, that probabilities hold for; that of these pairs by default.
+    bounds : (float, float), optional
+        Log-likelihood ratios (nats) beyond which the people of the pairs carry none.
+
+    Examples
+    --------
+    >>> import faircal
+    >>> audit = faircal.audit(probability=[0.2] * 9 + [0.9] * 11, genuine=[0] * 10 + [1] * 10)
+    >>> Tippett(audit.curves).numbers
+    'Misleading: 10 % of pairs of strangers speak for one person, 0 % of genuine pairs for two.'
+    """
+
+    share: float | None = None
+    bounds: tuple[float, float] | None = None
+    of: Of = field(default="probability", kw_only=True)
+
+    _key, _about, _caption = "tippett", "Tippett plot", CAPTIONS["Tippett"]
+    runs = ("audit",)
+
+    @classmethod
+    def in_report(cls, scope: FigureScope, **options: Any) -> Sequence[FigureRecord]:
+        """Draw the bounds that the audit measured."""
+        measured = scope.store.run.get("evidence", {}).get(scope.feature)
+        if measured:
+            bounds = measured["low"], measured["high"]
+            options |= {"share": measured["calibrated_at"], "bounds": bounds}
+        return super().in_report(scope, **options)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        counted = self.curves.get(GLOBAL, self.of, self.source, self.fold)
+        share = self.share or counted.n_genuine / (counted.n_genuine + counted.n_imposter)
+        inside = (counted.edges > 0) & (counted.edges < 1)
+        self.at = (logit(counted.edges[inside]) - logit(share)) / np.log(10)
+        self.lines = {"genuine": 1 - counted.fnr[inside], "imposter": counted.fpr[inside]}
+        zero = int(np.searchsorted(self.at, 0.0))  # counted: no pair is cut
+        wrong = [float(line[zero]) for line in self.lines.values()]
+        self.numbers = (
+            f"Misleading: {rounded(wrong[1])} of pairs of strangers speak for one person, "
+            f"{rounded(1 - wrong[0])} of genuine pairs for two."
+        )
+        ends = [] if self.bounds is None else [f"{np.exp(abs(end)):,.3g}" for end in self.bounds]
+        carried = f"{ends[1]} to 1 for one person, {ends[0]} to 1 against" if ends else "not known"
+        self.caption = self._caption.format(share=rounded(share), carried=carried)
+        rows = [(k, *at) for k, y in self.lines.items() for at in zip(self.at, y, strict=True)]
+        self.table = long_table(("pairs", "log10_likelihood_ratio", "share_at_least"), rows)
+
+    def _draw(self, ax: Axes) -> None:
+        for (kind, line), colour in zip(self.lines.items(), (GENUINE, MARK), strict=True):
+            ax.plot(self.at, line, color=colour, label=kind)
+        for end in (0.0, *np.divide(self.bounds or (), np.log(10))):
+            ax.axvline(end, color=FAINT if end == 0 else RULE, linestyle="--", linewidth=0.9)
+        ax.set(xlabel="likelihood ratio, powers of ten", ylabel="at least so large (%)")
         percent_axis(ax.yaxis)
 
 
