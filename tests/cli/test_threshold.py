@@ -31,7 +31,7 @@ def test_the_threshold_is_at_the_end_and_keeps_the_promise(faces, run_here):
     done = run_here(["threshold", faces, "--fpr", "0.05"])
     assert done.code == 0, done.err
     words = done.out.splitlines()
-    assert words[-2] == "FPR at most 5 % in all pairs, with 95 % confidence"
+    assert words[-2] == "FPR at most 5 % in all pairs, with 95 % confidence (model-based)"
     threshold = float(words[-1].removeprefix("threshold: "))
     data = faircal.load(faces)
     counted = (data.scores[~data.genuine] >= threshold).mean()
@@ -101,7 +101,7 @@ def test_few_people_cannot_speak_for_all_kinds(tmp_path, run_here):
     (tmp_path / "few.csv").write_text("\n".join(lines) + "\n")
     done = run_here(["threshold", str(tmp_path / "few.csv"), "--fpr", "0.05"])
     assert done.code == 0, done.out + done.err
-    assert "the chance is 19 % that none of them is among 32 people" in done.err
+    assert "If more than 9.4 % of people were mistaken far more often" in done.err
     assert "identities are unknown" not in done.err
 
 

@@ -85,9 +85,10 @@ _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cl
 @options.imposters_from
 @Part.PROMISE.option(
     "--rule",
-    type=click.Choice(["promised", "measured"]),
+    type=click.Choice(["promised", "people", "measured"]),
     default="promised",
-    help="Which FPR: what is promised of people to come, or what is counted in DATA.",
+    help="Which FPR: what is promised of people to come together (model-based), what is promised of"
+    " each but a few (assumes no law), or what is counted in DATA.",
 )
 @Part.PROMISE.option(
     "--clusters",
@@ -139,8 +140,11 @@ def command(
 
     Where the rate is lower than what can be counted, the tail of the imposters' scores is
     extrapolated. Where that can't be done either there is no threshold, the reason is told, and
-    the exit code is 1. --rule measured takes the threshold at which the counted FPR of all pairs is
-    --fpr, as papers do, and promises nothing. 'faircal plan' says how many people a rate takes.
+    the exit code is 1. Both are model-based: how much people vary follows a law, estimated from
+    those of DATA. --rule people assumes none and is about people, not pairs: of people to come, at
+    most the share 1 - CONFIDENCE has an FPR of its own above --fpr. --rule measured takes the
+    threshold at which the counted FPR of all pairs is --fpr, as papers do, and promises nothing.
+    'faircal plan' says how many people a rate takes.
     """
     from faircal._base.errors import ParameterError
     from faircal.evaluation.thresholds.finding import find_threshold
@@ -183,7 +187,11 @@ def _show(result: ThresholdResult, attribute: str) -> None:
             [_rates(row) for row in result.rates],
             title=f"{result.data.name}: measured at threshold {at}, percent",
         )
-    what = "promised" if chosen.rule == "promised" else "counted, not promised"
+    what = {
+        "promised": "promised, model-based",
+        "people": "of each person but a few",
+        "measured": "counted, not promised",
+    }[chosen.rule]
     confidence = f"{100 * chosen.confidence:g} % confidence"
     columns = ("effective people", "imposters", "errors", "FPR", "at most", "own threshold", "is")
     print_table(
@@ -269,8 +277,11 @@ def _conclusion(result: ThresholdResult) -> list[str]:
         )
         return [f"{counted} it is at most {at_most}", f"threshold: {chosen.threshold!r}"]
     if not names:
-        how = " (extrapolated)" if chosen.extrapolated else ""
-        promise = f"FPR at most {rate} in {where}, with {confidence} confidence{how}"
+        how = "extrapolated, model-based" if chosen.extrapolated else "model-based"
+        promise = f"FPR at most {rate} in {where}, with {confidence} confidence ({how})"
+        if chosen.rule == "people":
+            of_each = f"{confidence} of people have an FPR of their own of at most {rate}"
+            promise = f"in {where} at least {of_each}, with {confidence} confidence"
         if source is not None:
             name = source.sources.cohort.name
             promise += f", for people photographed as those of {name} are"

@@ -15,6 +15,7 @@ from faircal.evaluation.thresholds.guarantee import (
     COUNTED,
     EXTRAPOLATED,
     MEASURED,
+    OF_PEOPLE,
     cluster_sets,
     counted,
     group_sets,
@@ -77,9 +78,9 @@ def test_bound_and_allowed_errors_are_two_sides_of_one_test():
     most = found.allowed(0.02, 0.1)
     assert most >= 0
     assert found.upper_bound(most, 0.1) <= 0.02 < found.upper_bound(most + 1, 0.1)
-    lowest = found.upper_bound(0, 0.1)
-    assert found.too_few(0, lowest * 1.01, 0.1)
-    assert not found.too_few(0, lowest * 0.99, 0.1)
+    lowest, unseen = found.upper_bound(0, 0.1), found.unseen(0, 0.1)
+    assert found.too_few(unseen, lowest * 1.01, 0.1)
+    assert not found.too_few(unseen, lowest * 0.99, 0.1)
 
 
 def test_a_rate_needs_people_besides_pairs():
@@ -90,7 +91,7 @@ def test_a_rate_needs_people_besides_pairs():
 
 
 def test_sharing_people_allows_fewer_errors():
-    found = crowd(np.random.default_rng(3), n=60, person=0.1)
+    found = crowd(np.random.default_rng(5), n=60, person=0.1)
     alone = ImposterSet(found.scores, *twos(len(found.scores)))
     assert found.allowed(0.01, 0.05) < 0.7 * alone.allowed(0.01, 0.05)
     assert found.threshold(0.01, 0.05) > alone.threshold(0.01, 0.05)
@@ -135,6 +136,92 @@ def test_a_promise_for_every_group_holds_in_all_at_once(promised):
     ).sum()
 
 
+def heavy(rng, n=200, images=2):
+    """Return imposter pairs of people of whom a few score far higher or lower: t with 3 degrees."""
+    one, other = (np.repeat(side, images) for side in np.triu_indices(n, 1))
+    person = 0.3 * rng.standard_t(3, size=n)
+    return ImposterSet(person[one] + person[other] + rng.normal(size=len(one)), one, other)
+
+
+def test_heavy_tailed_people_need_counted_errors_and_more_distance():
+    """Their promises of 0.1 % were broken in more than half of the cases."""
+    refused, low = 0, []
+    for seed in range(5):
+        found = heavy(np.random.default_rng([seed, 7]))
+        assert found.dependence.heavy
+        assert found.unseen(10, 0.05) == pytest.approx(
+            -20 / 3 * math.log(0.05) * (1 - 200 / (2 * 39800)) * (1 + found._most_of_one(10))
+        )
+        made = guarantee(found, fpr=0.001, upper=math.inf)
+        refused += bool(made.refused) and "no law can be followed" in made.refused[0].status
+        row = guarantee(found, fpr=0.02, upper=math.inf).rows[0]
+        assert row.heavy_tailed
+        low.append(row.rate < 0.012 or row.status.startswith("refused"))
+    assert refused == 5
+    assert all(low)
+    assert not crowd(np.random.default_rng(1), n=200, images=2).dependence.heavy
+
+
+def test_the_most_erring_person_counts_again_for_those_who_may_be_missing():
+    one, other = np.triu_indices(30, 1)
+    scores = np.linspace(0, 1, len(one))
+    scores[one == 3] += 1  # all pairs of person 3 with a higher number score highest: 26
+    found = ImposterSet(scores, one, other)
+    assert [found._most_of_one(k) for k in (0, 1, 26)] == [0, 1, 26]
+    five = 5 / 3 * math.log(20) * (1 - 30 / (2 * len(one)))
+    assert found.unseen(26, 0.05) == pytest.approx(27 * five)
+    alone = ImposterSet(scores, *twos(len(scores)))
+    assert alone.unseen(26, 0.05) == 0
+
+
+def test_of_people_all_but_a_few_have_an_own_rate_that_low():
+    found = heavy(np.random.default_rng(8), n=200)
+    at, rate = found.threshold_of_people(0.02, 0.05), 0.02
+    reference = np.random.default_rng(0).permutation(200) % 2 == 1
+    one, other = found.left, found.right
+    above, nearly = 0, 0
+    for person in np.flatnonzero(~reference):
+        mixed = ((one == person) & reference[other]) | ((other == person) & reference[one])
+        above += (found.scores[mixed] >= at).mean() > rate
+        nearly += (found.scores[mixed] >= np.nextafter(at, -1)).mean() > rate
+    # The chance is below 5 % that 99 or more of 100 are below a number that 95 % are below.
+    assert binom.sf(98, 100, 0.95) <= 0.05 < binom.sf(97, 100, 0.95)
+    assert (above, nearly) == (1, 2)
+    made = guarantee(found, fpr=rate, upper=math.inf, rule="people")
+    assert (made.threshold, made.rule, made.rows[0].status) == (at, "people", OF_PEOPLE)
+
+
+def test_the_rule_of_people_needs_people_who_are_known():
+    few = guarantee(crowd(np.random.default_rng(8), n=100), fpr=0.02, rule="people", upper=9.0)
+    assert few.rows[0].status == "refused: 100 people, expected about 118"
+    assert few.needed == ()
+    nobody = guarantee(ImposterSet(np.zeros(500), *twos(500)), fpr=0.02, rule="people")
+    assert nobody.rows[0].status == "refused: nobody is known to be in two pairs"
+
+
+def test_the_rule_of_people_holds_for_people_to_come():
+    """New people, compared with the same references, whatever the law of people is."""
+    broken = 0
+    for seed in range(120):
+        rng = np.random.default_rng([seed, 21])
+        found = heavy(rng, n=140, images=1)
+        at = found.threshold_of_people(0.02, 0.05)
+        # Given the others' effects a person's own rate is above 2 % from some effect on.
+        broken += heavy_share(found, at, rng) > 0.05
+    assert broken <= binom.ppf(0.999, 120, 0.05)
+
+
+def heavy_share(found, at, rng):
+    """Return the share of 4,000 new people with more than 2 % above a threshold."""
+    reference = np.flatnonzero(np.random.default_rng(0).permutation(140) % 2 == 1)
+    # What a reference adds is not kept, but is the mean of his pairs, nearly.
+    both = np.concatenate([found.left, found.right])
+    mean = np.bincount(both, np.tile(found.scores, 2)) / np.bincount(both)
+    new = 0.3 * rng.standard_t(3, size=4000)
+    scores = new[:, None] + mean[reference] + rng.normal(size=(4000, len(reference)))
+    return ((scores >= at).mean(axis=1) > 0.02).mean()
+
+
 def groups_of(n, *names):
     code = (np.arange(n) % len(names)).astype(np.int32)
     return Groups(names, code, code)
@@ -153,7 +240,8 @@ def test_one_threshold_is_the_highest_that_a_group_needs():
     assert [row.name for row in rows] == ["A", "B"]
     for row in rows:
         assert row.status == COUNTED
-        assert row.low <= row.rate <= row.upper <= row.high  # one end of 95 %, two ends of 95 %
+        assert row.low <= row.rate <= row.high
+        assert row.rate <= row.upper  # with people who may be missing
         assert row.upper <= 0.01
         assert row.own_threshold >= sets[row.name].threshold(0.01, 0.05)
     assert not made.refused
@@ -251,7 +339,7 @@ def test_what_is_needed_is_about_enough(person):
     need = requirement("all", few, rate, 0.05)
     assert need.more_people == need.people - 30
     assert need.imposters / len(few.scores) == pytest.approx(need.people / 30, rel=0.05)
-    assert drawn(math.ceil(1.3 * need.people)).allowed(rate, 0.05) >= 0
+    assert drawn(math.ceil(1.6 * need.people)).allowed(rate, 0.05) >= 0
     assert drawn(need.people // 2).allowed(rate, 0.05) < 0
 
 

@@ -21,6 +21,7 @@ from faircal.evaluation.audit.rates import OperatingRates, rates_at
 from faircal.evaluation.thresholds.guarantee import (
     COUNTED,
     EXTRAPOLATED,
+    OF_PEOPLE,
     REFUSED,
     Guarantee,
     Rule,
@@ -42,8 +43,6 @@ from faircal.model.operating_point import above
 
 #: In the source of an operating point that nobody should use.
 OWN = ", on the people of the fit: too low for others"
-#: A share of people that may be taken for others far more often, and be missing among few.
-_RARE = 0.05
 
 
 class ThresholdMeaning(NamedTuple):
@@ -110,6 +109,8 @@ class ThresholdResult:
             "below_resolution": bool(chosen.needed),
             "extrapolated": [row.name for row in chosen.extrapolated],
             "refused": [row.name for row in chosen.refused],
+            "model_based": chosen.rule == "promised",
+            "heavy_tailed": [row.name for row in chosen.rows if row.heavy_tailed],
             "reason": "; ".join(chosen.reasons()) or None,
             "people_known": self.people_known,
             "own_people": self.own_people,
@@ -197,8 +198,9 @@ def find_threshold(
     imposters_from : Cohort or path, optional
         Take the imposter pairs of this cohort in place of those of the data: a promise for each of
         its groups. See `faircal.evaluation.two_sources`.
-    rule : {"promised", "measured"}
-        Which rate: what is promised of people to come, or what is counted in the data.
+    rule : {"promised", "people", "measured"}
+        Which rate: what is promised of people to come, together, by a law of how people vary; what
+        each of them has alone, but for a share of 1 - `confidence`, by no law; or what is counted.
     clusters : int, optional
         For `within` clusters: how many to find in the data; those of the model unless given.
     attribute : str, optional
@@ -222,7 +224,7 @@ def find_threshold(
     if clusters is not None and within != "clusters":
         raise ParameterError(f"--clusters {clusters}: is for --within clusters; give both")
     if within is None:
-        of_groups = imposters_from is not None and rule == "promised"
+        of_groups = imposters_from is not None and rule != "measured"
         within = "groups" if of_groups else "global"
     if rule == "measured" and within != "global":
         raise ParameterError(f"--rule measured: is of all pairs; leave --within {within} out")
@@ -327,7 +329,7 @@ def _chosen(
     top = data.score_range[1]
     upper = top if scores.max() <= top else math.inf
     chosen = guarantee(
-        all_imposters, sets, fpr=fpr, confidence=confidence, scope=within, upper=upper
+        all_imposters, sets, fpr=fpr, confidence=confidence, scope=within, upper=upper, rule=rule
     )
     return chosen.apart_from(scores)
 
@@ -345,7 +347,7 @@ def _unlike_refused(chosen: Guarantee, comparison: StrangerComparison) -> Guaran
         " cohort's"
     )
     rows = tuple(
-        row._replace(status=why) if row.status in (COUNTED, EXTRAPOLATED) else row
+        row._replace(status=why) if row.status in (COUNTED, EXTRAPOLATED, OF_PEOPLE) else row
         for row in chosen.rows
     )
     return replace(chosen, threshold=math.nan, rows=rows)
@@ -445,14 +447,30 @@ def _notes(result: ThresholdResult, model: Method | None, clusters: int | None) 
         )
     if clusters is not None:
         notes.append("clusters are those of this data: of other people's images they may differ")
-    # A kind of people may be missing from the data altogether.
+    if chosen.rule == "promised":
+        notes += _conditions(chosen)
+    return notes
+
+
+def _conditions(chosen: Guarantee) -> list[str]:
+    """Say what a promise by a law takes for granted."""
     reported = [row for row in chosen.rows if row not in chosen.refused]
-    fewest = min((row.effective_people for row in reported), default=math.inf)
-    missing = (1 - _RARE) ** fewest
-    if chosen.rule == "promised" and missing > 1 - chosen.confidence:
-        kind = f"one person in {1 / _RARE:.0f} is of a kind that is mistaken more often"
-        chance = f"the chance is {100 * missing:.0f} % that none of them is among {fewest:.0f}"
-        notes.append(f"the promise is for people like these: if {kind}, {chance} people")
+    fewest = min((row.effective_people for row in reported), default=math.nan)
+    if math.isnan(fewest):
+        return []
+    notes = []
+    if heavy := [row.name for row in reported if row.heavy_tailed]:
+        notes.append(
+            f"{', '.join(heavy)}: a few people score far higher or lower than the others, so the"
+            " threshold is set as if more such people were missing from the data"
+        )
+    kind = -math.log(1 - chosen.confidence) / fewest  # the rule of three
+    notes.append(
+        "model-based: how much people differ is taken from these people and a law. If more than"
+        f" {100 * kind:.2g} % of people were mistaken far more often, some of them would be among"
+        f" these {fewest:.0f}, with {100 * chosen.confidence:g} % confidence; fewer may be missing,"
+        " and the promise need not hold with them. --rule people assumes no law"
+    )
     return notes
 
 

@@ -31,11 +31,16 @@ from faircal.metrics.intervals.sufficient_data import (
 from faircal.metrics.results import GLOBAL
 
 Scope = Literal["global", "groups", "clusters"]
-#: How a threshold is chosen: so that a rate is promised, or so that it is what was counted.
-Rule = Literal["promised", "measured"]
+#: How a threshold is chosen: so that a rate is promised, of all people together or of each but a
+#: few, or so that it is what was counted.
+Rule = Literal["promised", "people", "measured"]
 
 #: How a threshold was found: from counted errors, or by the tail's law beyond what can be counted.
-COUNTED, EXTRAPOLATED = "counted", "extrapolated"
+#: Both assume a law: how people vary is carried from higher rates. That of people assumes none.
+COUNTED, EXTRAPOLATED = "counted, model-based", "extrapolated, model-based"
+OF_PEOPLE = "by people"
+#: People who may be missing count so many times as much where the tail is extrapolated.
+_TIMES_IN_TAIL = 4
 #: Of all pairs, where the promise is for groups or clusters or there is none: only measured.
 MEASURED = "measured"
 REFUSED = "refused: "
@@ -46,7 +51,9 @@ class GuaranteeRow(NamedTuple):
 
     `low` and `high` are the two ends of the interval of `rate`, `upper` is what the rate does not
     exceed, each at the wanted confidence; `own_threshold` would be this set's where every set has
-    one of its own. `status` is ``counted``, ``extrapolated``, ``measured`` or ``refused: why``.
+    one of its own. `status` is ``counted, model-based``, ``extrapolated, model-based``, ``by
+    people``, ``measured`` or ``refused: why``. `heavy_tailed` says whether a few people score far
+    higher or lower than the others: then more is demanded of the promise.
     """
 
     name: str
@@ -60,6 +67,7 @@ class GuaranteeRow(NamedTuple):
     upper: float
     own_threshold: float
     status: str
+    heavy_tailed: bool = False
 
 
 class DataRequirement(NamedTuple):
@@ -90,8 +98,9 @@ class Guarantee:
     rows : tuple of GuaranteeRow
     needed : tuple of DataRequirement
         What it would take to count so low a rate, of sets where that can't be done.
-    rule : {"promised", "measured"}
-        Where only measured, the counted FPR is at most `fpr` and nothing is promised.
+    rule : {"promised", "people", "measured"}
+        With ``people`` at least the share `confidence` of people have an FPR of their own of at
+        most `fpr`. Where only measured, the counted FPR is at most `fpr`, nothing is promised.
     """
 
     threshold: float
@@ -161,6 +170,7 @@ def guarantee(
     confidence: float = 0.95,
     scope: Scope = "global",
     upper: float = 1.0,
+    rule: Literal["promised", "people"] = "promised",
 ) -> Guarantee:
     """Find the lowest threshold at which the FPR is promised to be at most `fpr` in every set.
 
@@ -182,6 +192,9 @@ def guarantee(
         What the sets are.
     upper : float
         The highest score that is possible; infinity where there is none.
+    rule : {"promised", "people"}
+        Of what: the FPR of all people together, by a law of how they vary, or that of each person
+        but a few, by no law (`ImposterSet.threshold_of_people`).
 
     Examples
     --------
@@ -206,7 +219,10 @@ def guarantee(
         for name, each in required.items()
     }
     needed = {
-        name: _threshold_of(each, fpr, risk, upper, tails[name]) for name, each in required.items()
+        name: _threshold_of(each, fpr, risk, upper, tails[name])
+        if rule == "promised"
+        else _threshold_of_people(each, fpr, risk)
+        for name, each in required.items()
     }
     thresholds = [t for t, status in needed.values() if not status.startswith(REFUSED)]
     at = max(thresholds, default=math.nan)
@@ -218,7 +234,7 @@ def guarantee(
     for name, each in required.items():
         status = needed[name][1]
         own_threshold = needed[name][0]
-        if len(required) > 1:
+        if len(required) > 1 and rule == "promised":
             own_threshold = _threshold_of(each, fpr, risk / len(required), upper, tails[name])[0]
         row = _row(name, each, at, own_threshold, status, fpr, confidence)
         if status == EXTRAPOLATED:  # no more is known of it: that the promise holds
@@ -226,9 +242,10 @@ def guarantee(
         rows.append(row)
     threshold = at if len(thresholds) == len(required) else math.nan
     resolved = float(np.max([each.resolved(risk) for each in required.values()]))
-    short = [name for name, (_, status) in needed.items() if status != COUNTED]
+    uncounted = [name for name, (_, status) in needed.items() if status != COUNTED]
+    short = uncounted if rule == "promised" else []
     more = tuple(requirement(name, required[name], fpr, risk) for name in short)
-    return Guarantee(threshold, at, fpr, confidence, scope, resolved, tuple(rows), more)
+    return Guarantee(threshold, at, fpr, confidence, scope, resolved, tuple(rows), more, rule)
 
 
 def counted(all_imposters: ImposterSet, *, fpr: float, confidence: float = 0.95) -> Guarantee:
@@ -358,18 +375,33 @@ def _threshold_of(
     if not math.isnan(counted):
         return counted, COUNTED
     tail = fitted()
-    if not tail.fits:
+    # The same people who may be missing as where errors are counted, as bad as the worst there.
+    rate = fpr / (1 + _TIMES_IN_TAIL * each.missing(risk) * tail.largest)
+    if each.dependence.heavy:
+        why = "a few people score far higher or lower than the others, no law can be followed"
+    elif not tail.fits:
         why = tail.reason
-    elif fpr > tail.highest:
+    elif rate > tail.highest:
         why = f"the tail begins at a rate of {100 * tail.highest:.2g} %"
-    elif math.isnan(threshold := tail.threshold_for(fpr, 1 - risk)):
-        why = tail.why_not(fpr)
+    elif math.isnan(threshold := tail.threshold_for(rate, 1 - risk)):
+        why = tail.why_not(rate)
     elif threshold < upper:
         return threshold, EXTRAPOLATED
     else:
         why = f"nothing below the highest score, {upper:g}, is safe"
     best = f"these pairs show a rate of {100 * each.resolved(risk):.2g} % at best"
     return math.nan, f"{REFUSED}{best}; not extrapolated: {why}"
+
+
+def _threshold_of_people(each: ImposterSet, fpr: float, risk: float) -> tuple[float, str]:
+    """Return the threshold that all people but a few have, and how it was found or why not."""
+    if not each.shared:
+        return math.nan, f"{REFUSED}nobody is known to be in two pairs"
+    threshold = each.threshold_of_people(fpr, risk)
+    if not math.isnan(threshold):
+        return threshold, OF_PEOPLE
+    least = 2 * math.ceil(math.log(risk) / math.log(1 - risk))
+    return math.nan, f"{REFUSED}{each.sharing.people} people, expected about {least}"
 
 
 def _row(
@@ -384,13 +416,24 @@ def _row(
     sharing, n = each.sharing, len(each.scores)
     errors = each.errors(at)
     rate = low = high = upper = math.nan
-    if (each.enough_people(fpr) or status == EXTRAPOLATED) and not math.isnan(at):
+    if (each.enough_people(fpr) or status in (EXTRAPOLATED, OF_PEOPLE)) and not math.isnan(at):
         rate = errors / n
         low, high = each.dependence.interval(rate, confidence)
         upper = each.upper_bound(errors, 1 - confidence)
     people = sharing.effective_people
     return GuaranteeRow(
-        name, sharing.people, people, n, errors, rate, low, high, upper, own_threshold, status
+        name,
+        sharing.people,
+        people,
+        n,
+        errors,
+        rate,
+        low,
+        high,
+        upper,
+        own_threshold,
+        status,
+        each.dependence.heavy,
     )
 
 

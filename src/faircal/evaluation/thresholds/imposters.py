@@ -6,9 +6,14 @@ rate as high as the wanted one would show so few with a probability of at most `
 "the rate is as high as that", turned into a threshold. The test counts effective pairs, N over the
 design effect that sharing people has at the wanted rate, not at the counted one.
 
-It can't speak for a kind of people that nobody in the data is of. One in twenty may be of a kind
-that is taken for others far more often: among 30 people there is none of them with a probability of
-21 %, among 100 of 0.6 %. Simulated with such a kind, promises at 30 people failed that often.
+How much the rate varies is carried to the wanted rate by a law (`Dependence`), and no law knows the
+people who are not in the data. So people are added who are not there, each with one error more than
+the person with most errors: five at a risk of 5 %, for a kind of which three in n are people may be
+missing among n (the rule of three), and some more for what the law gets wrong. Where a few people
+score far higher or lower than the law has it (`heavy_tailed`) it is four times as many, and errors
+must be counted. `docs/study-uncertainty.md` shows how often promises are broken, and where still.
+
+The other promise assumes no law: `threshold_of_people`.
 """
 
 from __future__ import annotations
@@ -20,6 +25,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, ndtri, stdtrit
+from scipy.stats import binom
 
 from faircal.metrics.intervals.dependence import Dependence
 from faircal.metrics.intervals.dyadic import Dyads, Float64
@@ -27,9 +33,10 @@ from faircal.metrics.intervals.sufficient_data import DataNeeded
 
 _STEPS = 60  # of bisection: to the last bit
 
-#: The part of the risk that the test may take. The rest is for the design effect, which is itself
-#: estimated: with all of it for the test, promises were broken up to twice as often as they may be.
-_FOR_THE_TEST = 0.5
+#: People who may be missing, in units of -log(risk): that alone is the rule of three.
+_MISSING, _TIMES_IF_HEAVY = 5 / 3, 4
+#: Where people are heavy-tailed, so many errors must be counted.
+_FEWEST_IF_HEAVY = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +77,37 @@ class ImposterSet:
         return Dependence.of(self.scores, self.sharing)
 
     @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        return np.argsort(-self.scores, kind="stable")
+
+    @cached_property
     def _falling(self) -> Float64:
-        return -np.sort(-self.scores)
+        return self.scores[self._order]
+
+    @property
+    def shared(self) -> bool:
+        """Whether anybody is in two pairs."""
+        return 2 * self.sharing.pairs > self.sharing.people
+
+    def missing(self, risk: float) -> float:
+        """Return how many people are added who may be missing.
+
+        Where nobody is in two pairs, each pair is a trial of its own and nobody is missing.
+        """
+        in_one_pair = self.sharing.people / max(2 * self.sharing.pairs, 1)
+        return -_MISSING * math.log(risk) * max(1 - in_one_pair, 0.0)
+
+    def unseen(self, errors: int, risk: float) -> float:
+        """Return the errors of people who may be missing, where so many are counted."""
+        times = _TIMES_IF_HEAVY if self.dependence.heavy else 1
+        return times * self.missing(risk) * (1 + self._most_of_one(errors))
+
+    def _most_of_one(self, errors: int) -> float:
+        """Return the errors of the person with most of them, of the pairs that score highest."""
+        highest = np.zeros(self.sharing.pairs)
+        highest[self._order[:errors]] = 1
+        of_person = self.sharing.per_person(self.sharing.per_dyad(highest))
+        return float(of_person.max(initial=0))
 
     def part(self, rows: NDArray[np.bool_]) -> ImposterSet:
         """Return the pairs of `rows`; people keep their numbers."""
@@ -86,14 +122,13 @@ class ImposterSet:
         """
         return self.sharing.effective_people >= DataNeeded.of("fpr", rate).people
 
-    def too_few(self, errors: int, rate: float, risk: float) -> bool:
+    def too_few(self, errors: float, rate: float, risk: float) -> bool:
         """Return whether errors are too few for a true rate of `rate`.
 
         So few have a probability of at most `risk` then. Two tests, and the more careful decides:
         Student's t, which knows how badly the design effect is known, and the binomial distribution
         of effective pairs, which few errors need.
         """
-        risk *= _FOR_THE_TEST
         n, t = len(self.scores), float(stdtrit(self.dependence.degrees_of_freedom(rate), 1 - risk))
         trials = n / float(self.dependence.design_effect(rate))
         if errors / n > rate - t * math.sqrt(rate * (1 - rate) / trials):
@@ -108,15 +143,42 @@ class ImposterSet:
         """Return the most errors that still show a rate of at most `rate`; −1 where none do."""
         if not self.enough_people(rate):
             return -1
-        low, high = -1, len(self.scores)
+        # No more errors than the rate itself makes can show it.
+        low, high = -1, min(len(self.scores), math.ceil(rate * len(self.scores)) + 1)
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self.too_few(middle, rate, risk) else (low, middle)
-        return low
+            few = self.too_few(middle + self.unseen(middle, risk), rate, risk)
+            low, high = (middle, high) if few else (low, middle)
+        return -1 if self.dependence.heavy and low < _FEWEST_IF_HEAVY else low
 
     def threshold(self, rate: float, risk: float) -> float:
         """Return the lowest threshold with P(FPR <= rate) >= 1 − risk; NaN where none has it."""
         return self.threshold_with(self.allowed(rate, risk))
+
+    def threshold_of_people(self, rate: float, risk: float) -> float:
+        """Return a threshold at which few people have an FPR of their own above `rate`.
+
+        With a probability of 1 − `risk` these are at most the share `risk` of people to come. NaN
+        of too few people. No law is assumed. One half of the people are references, drawn evenly.
+        Each of the others is compared with them alone, so what he needs for his own counted rate is
+        independent of what the rest need, and of n such numbers the r-th smallest is exceeded by at
+        most a share q of people wherever P(Bin(n, 1 − q) < r) ≥ 1 − risk (Wilks, 1941).
+        """
+        people, codes = np.unique(np.concatenate([self.left, self.right]), return_inverse=True)
+        reference = np.random.default_rng(0).permutation(len(people)) % 2 == 1
+        left, right = np.split(codes, 2)
+        mixed = self._order[(reference[left] != reference[right])[self._order]]
+        one = np.where(reference[left], right, left)[mixed]
+        by_person = np.argsort(one, kind="stable")  # of each the highest score first
+        first, of_each = np.unique(one[by_person], return_index=True, return_counts=True)[1:]
+        n = len(first)
+        rank = int(binom.ppf(1 - risk, n, 1 - risk)) + 1 if n else 1
+        if rank > n:
+            return math.nan
+        # 0.07 · 100 is 7.000…001, other products are just below: rounding may cost no error.
+        errors = np.floor(rate * of_each * (1 + 1e-12)).astype(np.int64)
+        none = self.scores[mixed][by_person][first + errors]  # the first that must be none
+        return float(np.nextafter(np.sort(none)[rank - 1], np.inf))
 
     def threshold_with(self, most: int) -> float:
         """Return the lowest threshold with at most so many errors; NaN of fewer than none.
@@ -137,16 +199,18 @@ class ImposterSet:
     def upper_bound(self, errors: int, risk: float) -> float:
         """Return what the rate does not exceed with a probability of 1 − risk."""
         low, high = errors / max(len(self.scores), 1), 1.0
+        counted = errors + self.unseen(errors, risk)
         for _ in range(_STEPS):
             middle = (low + high) / 2
-            low, high = (low, middle) if self.too_few(errors, middle, risk) else (middle, high)
+            low, high = (low, middle) if self.too_few(counted, middle, risk) else (middle, high)
         return high
 
     def resolved(self, risk: float) -> float:
         """Return the lowest rate that these pairs could show; NaN where they show none."""
         if not self.enough_people(0.5):
             return math.nan
-        low, high = self.upper_bound(0, risk), 0.5
+        fewest = _FEWEST_IF_HEAVY if self.dependence.heavy else 0
+        low, high = self.upper_bound(fewest, risk), 0.5
         if self.enough_people(low):
             return low
         for _ in range(_STEPS):

@@ -100,6 +100,11 @@ class Tail:
         """The highest rate that is extrapolated to: half of what is above both thresholds."""
         return min(rung.share for rung in self.rungs) / 2 if self.rungs else 0.0
 
+    @property
+    def largest(self) -> float:
+        """The part of the pairs above the higher threshold that one person is in."""
+        return self.rungs[-1].largest if self.rungs else 0.0
+
     def why_not(self, rate: float) -> str:
         """Return why there is no interval for this rate; empty where there is one."""
         reason = self.reason or self._too_far(rate)

@@ -229,6 +229,7 @@ class TailFit:
     """What is above one threshold, and both laws fitted to it.
 
     `share` is the part of all pairs that is above; `person_share` is the same without each one.
+    `largest` is the part of these pairs that the one person is in who is in most.
     """
 
     threshold: float
@@ -238,6 +239,7 @@ class TailFit:
     share: float
     person_share: Float64
     people: float
+    largest: float
     independent: bool
     fits: tuple[FittedLaw, ...]
 
@@ -319,6 +321,7 @@ def fit_above(scores: Float64, people: TailPeople, fraction: float) -> TailFit:
         share=k / n_pairs,
         person_share=np.maximum(k - counts, 0.5) / np.maximum(n_pairs - pairs, 1),
         people=effective(counts),
+        largest=float(counts.max(initial=0)) / max(k, 1),
         independent=people.left is None,
         fits=tuple(_fit(f, excess / unit, persons, couples) for f in LAWS) if distinct > 2 else (),
     )
@@ -356,7 +359,11 @@ def _without(at: Float64, sums: Float64, second: Float64) -> Float64:
     """Return the parameters after one Newton step without each one's derivatives, (n, 2)."""
     u, v = -sums[:, 0], -sums[:, 1]
     a, b, c = (second - sums[:, 2:]).T
-    step = np.stack([c * u - b * v, a * v - b * u], axis=1) / (a * c - b**2)[:, None]
+    determinant, (p, q, r) = a * c - b**2, second
+    # Nearly all may be one person's; what is left without him is then merely very uncertain.
+    least = 1e-9 * abs(float(p * r - q**2)) + 1e-300
+    determinant = np.where(np.abs(determinant) < least, least, determinant)
+    step = np.stack([c * u - b * v, a * v - b * u], axis=1) / determinant[:, None]
     return np.asarray(at - step)
 
 

@@ -42,6 +42,12 @@ _WRONG_ORDERS = (0.32, 0.16, 0.08, 0.04, 0.02, 0.01)
 #: Pairs of each class by which it is decided how much to raise imposters.
 _SAMPLE = 5000
 
+#: People are heavy-tailed where the excess kurtosis of their mean scores is so many of its standard
+#: errors. Of people with normal effects one set in twenty is, of 120 or more with t₃ effects nearly
+#: every one. Then the correlation of the scores says too little of rare errors, and variances of
+#: rates are taken so many times as large; `docs/study-uncertainty.md` shows both numbers to do.
+_HEAVY, HEAVIER_VARIANCE = 1.75, 2.5
+
 #: Correlations of scores that `latent_correlation` looks up, ever closer towards 1.
 _LATENT = np.concatenate([np.linspace(0, 0.9, 91), 1 - 0.1 * 0.6 ** np.arange(1, 16)])
 
@@ -108,9 +114,12 @@ class Dependence(ThresholdRungs):
         As of `ThresholdRungs`; the kinds are two pairs of the same two people, and two pairs with
         one person in common.
     dyads : Dyads
+    heavy : bool
+        Whether people's mean scores have heavier tails than normal ones; see `heavy_tailed`.
     """
 
     dyads: Dyads
+    heavy: bool = False
 
     @classmethod
     def of(cls, scores: Float64, dyads: Dyads) -> Dependence:
@@ -137,7 +146,8 @@ class Dependence(ThresholdRungs):
         couples = dyads.same_dyad * both + dyads.one_person * one
         weights = rates * n / (1 + couples / max(n, 1))
         latent = [latent_correlation(of_kind, rates) for of_kind in (both, one)]
-        return cls(rates, weights, np.stack(latent, axis=1), freedom, dyads)
+        heavy = heavy_tailed(scores, dyads)
+        return cls(rates, weights, np.stack(latent, axis=1), freedom, dyads, heavy)
 
     def design_effect(self, rate: npt.ArrayLike) -> Float64:
         """Return by what factor sharing people widens the variance of a rate; at least 1."""
@@ -145,12 +155,17 @@ class Dependence(ThresholdRungs):
         couples = self.dyads.same_dyad * both + self.dyads.one_person * one
         return np.asarray(1 + couples / max(self.dyads.pairs, 1))
 
+    @property
+    def wider(self) -> float:
+        """By what factor a rate varies more than its design effect says: more than 1 if heavy."""
+        return HEAVIER_VARIANCE if self.heavy else 1.0
+
     def interval(self, rate: float, level: float, *, wider: float = 1.0) -> tuple[float, float]:
         """Return the interval of a counted rate; people make its variance, or it is `wider`."""
         return rate_interval(
             rate,
             self.dyads.pairs,
-            lambda p: wider * self.design_effect(p),
+            lambda p: wider * self.wider * self.design_effect(p),
             level=level,
             freedom=self.degrees_of_freedom(rate),
         )
@@ -189,6 +204,44 @@ def _correlations(errors: Int64, p: float, dyads: Dyads) -> tuple[float, float, 
     freedom = 2 * n / max(kurtosis - 1, 1.0)
     # Two scores with one of two people in common: if each person adds as much, r₁ is ½ at most.
     return float(np.clip(both, 0, 0.999)), float(np.clip(one, 0, 0.5)), freedom
+
+
+def heavy_tailed(scores: Float64, dyads: Dyads) -> bool:
+    """Return whether a few people score far higher or lower than normal effects would have it.
+
+    Each person's sum of scores is taken in units of its standard deviation, and the kurtosis of
+    these is compared with 3. What scores that are not normal themselves bring to it, where people
+    have few pairs, is taken off. It is a matter of imposter pairs; of genuine ones it is False.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> left, right = np.triu_indices(150, 1)
+    >>> for person in (rng.normal(size=150), rng.standard_t(3, size=150)):
+    ...     scores = 0.3 * (person[left] + person[right]) + rng.normal(size=len(left))
+    ...     print(heavy_tailed(scores, Dyads(left, right)))
+    False
+    True
+    """
+    n, off = dyads.people, scores - scores.mean() if len(scores) else scores
+    square = float(off @ off) / max(dyads.pairs, 1)
+    if dyads.alone or n < FEWEST or not square > 0:
+        return False
+    of_dyad = dyads.per_dyad(off)
+    of_person = dyads.per_person(of_dyad)
+    dyad_square, person_square = float((of_dyad**2).sum()), float((of_person**2).sum())
+    same = (dyad_square - square * dyads.pairs) / max(dyads.same_dyad, 1)
+    shared = (person_square - dyad_square) * unbiased(n, alone=False) - dyad_square
+    one = shared / max(dyads.one_person, 1)
+    pairs, squares = dyads.per_person(dyads.sizes), dyads.per_person(dyads.sizes**2)
+    variance = square * pairs + max(same, 0) * (squares - pairs)
+    variance += max(one, 0) * (pairs**2 - squares)
+    units = of_person / np.sqrt(variance)
+    units -= units.mean()
+    kurtosis = float((units**4).mean() / (units**2).mean() ** 2)
+    of_pairs = max(float((off**4).mean()) / square**2 - 3, 0.0)
+    of_pairs *= float((square**2 * pairs / variance**2).mean())
+    return kurtosis - 3 - of_pairs > _HEAVY * math.sqrt(24 / n) * (1 + of_pairs)
 
 
 def binary_correlation(latent: Float64, rate: Float64) -> Float64:

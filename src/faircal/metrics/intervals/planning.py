@@ -221,7 +221,7 @@ class _Design(NamedTuple):
     def effect(self, rate: npt.ArrayLike, pilot: PairDependence) -> Float64:
         """Return the design effect at a rate, as `Dependence.design_effect`."""
         both, one = pilot.dependence.correlations(rate)
-        return np.asarray(1 + self.both * both + self.one * one)
+        return np.asarray(pilot.dependence.wider * (1 + self.both * both + self.one * one))
 
 
 def _check(rate: float, people: int, images: int, per_person: int | None, level: float) -> None:

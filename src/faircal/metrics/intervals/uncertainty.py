@@ -116,7 +116,7 @@ class PairSet:
         return float(
             trials
             * self._widths[metric, near]
-            / dependence.design_effect(min(max(rate, 1e-9), 1.0))
+            / (dependence.wider * dependence.design_effect(min(max(rate, 1e-9), 1.0)))
         )
 
     def slope(self, metric: str, threshold: float) -> float:
@@ -148,6 +148,7 @@ class PairSet:
             influence = self.identified.spread(residuals).influence
             dependence = self.dependence(metric)
             variance = rate * (1 - rate) / len(rows) * float(dependence.design_effect(rate))
+            variance *= dependence.wider
             square = float((influence**2).sum())
             scale = np.sqrt(variance / square) if square > 0 else 0.0
             freedom = dependence.degrees_of_freedom(rate)
