@@ -171,11 +171,13 @@ def _show_rates(measured: VariantResults, condition: str) -> None:
     from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH, PeopleByGroup
     from faircal.metrics.results import GLOBAL
     from faircal.report.store import pair_counts
-    from faircal.report.wording import rate_text
+    from faircal.report.wording import exact, rate_text
 
     store, attribute = measured.store, measured.attribute
     threshold = measured.result("threshold", condition=condition).value
-    at = f"a global FPR of {rate_text(condition)}" if condition else f"threshold {threshold:g}"
+    at = f"threshold {exact(threshold)}"
+    if condition:
+        at += f" (global FPR at most {rate_text(condition)})"
     metrics = {"FPR": ("fpr", condition), "FNR": ("fnr", condition)}
     for metric in METRICS.values():
         if metric.headline and measured.result(metric.name).key in store.results.by_key:

@@ -57,7 +57,7 @@ class FilledBins(NamedTuple):
     """The bins of one set that hold something, ascending; every array has shape (n_filled,).
 
     The means lie in their bins, and within 5e-7 of its width of the true ones. A label without
-    pairs has the mean of the other one.
+    pairs has the mean of the other one. `low` and `high` are the ends of the bins.
     """
 
     genuine: IntArray
@@ -65,6 +65,8 @@ class FilledBins(NamedTuple):
     genuine_mean: FloatArray
     imposter_mean: FloatArray
     mean: FloatArray  # of both labels together
+    low: FloatArray
+    high: FloatArray
 
 
 class ScoreCounts:
@@ -230,7 +232,7 @@ class ScoreCounts:
 
         both = mean(total.sum(axis=1), count.sum(axis=1))
         means = [np.where(count[:, i] > 0, mean(total[:, i], count[:, i]), both) for i in (0, 1)]
-        return FilledBins(count[:, 1], count[:, 0], means[1], means[0], both)
+        return FilledBins(count[:, 1], count[:, 0], means[1], means[0], both, low, high)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all as arrays, for a checkpoint; only what is not zero."""

@@ -167,6 +167,66 @@ def threshold_at_rate(
     return np.asarray(np.interp(where, rate, thresholds))
 
 
+def counted_threshold(
+    ranking: Ranking, metric: Literal["fpr", "fnr"], rates: npt.ArrayLike
+) -> FloatArray:
+    """Return thresholds at which error rates are counted to be at most those that are wanted.
+
+    The lowest such threshold for FPRs, the highest for FNRs; the decision is ``score >= threshold``
+    and the errors there are whole pairs (`rates_at_threshold`). Any number above the highest score
+    that is rejected and up to the lowest that is accepted decides the same: it is the `between` of
+    the two, a short number that can be printed and read back. NaN without imposters, or without
+    genuine pairs.
+
+    Examples
+    --------
+    >>> ranking = Ranking.of([80, 73, 72, 72, 60], [1, 0, 0, 0, 1])
+    >>> counted_threshold(ranking, "fpr", [0.3, 0.5, 1.0])
+    array([76. , 72.5, 60. ])
+    >>> counted_threshold(ranking, "fnr", [0.0, 0.5])
+    array([60., 76.])
+    """
+    at = as_rates(rates)
+    of_fpr = ranking.fp, ranking.n_imposter
+    counts, n = of_fpr if metric == "fpr" else (ranking.tp, ranking.n_genuine)
+    if not n:
+        return np.full(at.shape, np.nan)
+    # 0.07 · 100 is 7.000…001, other products are just below: rounding may cost no error.
+    allowed = np.floor(at * n * (1 + 1e-12))
+    # How many distinct scores are accepted.
+    if metric == "fpr":
+        accepted = np.searchsorted(counts, allowed, side="right")
+    else:
+        accepted = np.where(allowed < n, np.searchsorted(counts, n - allowed) + 1, 0)
+    lows, highs = ranking.ends
+    cuts = [
+        between(highs[k] if k < len(highs) else -np.inf, lows[k - 1] if k else np.inf)
+        for k in accepted.ravel().tolist()
+    ]
+    return np.array(cuts).reshape(at.shape)
+
+
+def between(low: float, high: float) -> float:
+    """Return a threshold that rejects `low` and accepts `high`: about halfway, in few digits.
+
+    Where there is nothing on one side it is next to the other.
+
+    Examples
+    --------
+    >>> between(72, 73), between(0.41231, 0.41297), between(0.1, np.inf)
+    (72.5, 0.4126, 0.10000000000000002)
+    """
+    low, high = float(low), float(high)
+    if np.isinf(high):
+        return float(np.nextafter(low, high))
+    middle, near = low + (high - low) / 2, (high - low) / 4
+    for digits in range(18) if np.isfinite(near) else ():
+        short = round(middle, digits)
+        if low < short and abs(short - middle) <= near:
+            return short
+    return high
+
+
 def threshold_at_fpr(ranking: Ranking, rates: npt.ArrayLike, *, upper: float = 1.0) -> FloatArray:
     """Return the thresholds at given FPRs; see `threshold_at_rate`.
 

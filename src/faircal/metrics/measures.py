@@ -16,6 +16,7 @@ from faircal.metrics import (
     METRICS,
     Ranking,
     cllr,
+    counted_threshold,
     deviations,
     interpolated_rate,
     min_cllr,
@@ -30,6 +31,8 @@ Float64 = NDArray[np.float64]
 
 #: The false-positive (and false-negative) rates that the paper reports.
 RATES = (1e-3, 1e-2)
+#: The rate that a threshold is set for.
+Kind: TypeAlias = Literal["fpr", "fnr"]
 #: Group, condition, metric and value.
 Measured: TypeAlias = tuple[str, str, str, float]
 
@@ -105,7 +108,10 @@ class Rankings:
             if counts is None:
                 return {}
             bins = {name: counts.means(k) for k, name in enumerate((GLOBAL, *names))}
-            return {n: Ranking.counted(of.mean, of.genuine, of.imposter) for n, of in bins.items()}
+            return {
+                name: Ranking.counted(of.mean, of.genuine, of.imposter, (of.low, of.high))
+                for name, of in bins.items()
+            }
 
         of_probability = rank(probabilities)
         of_score = of_probability if scores is probabilities else rank(scores)
@@ -128,7 +134,11 @@ def condition(kind: str, rate: float) -> str:
 
 
 def measure(
-    test: Rankings, *, rates: Sequence[float] = RATES, threshold_from: Rankings | None = None
+    test: Rankings,
+    *,
+    rates: Sequence[float] = RATES,
+    threshold_from: Rankings | None = None,
+    counted: bool = False,
 ) -> list[Result]:
     """Measure everything of `test`.
 
@@ -141,20 +151,41 @@ def measure(
     threshold_from : Rankings, optional
         Where thresholds come from: the calibration pairs, as in use. From `test` itself by
         default, as in the paper.
+    counted : bool
+        Count whole errors at thresholds that can be used, as audits do, where the paper
+        interpolates threshold and rates between scores.
     """
     measured = [*_single_numbers(test)]
     if test.scores:
-        overall = test.scores[GLOBAL]
-        if threshold_from is None:
+        overall, source = test.scores[GLOBAL], threshold_from or test
+        if threshold_from is None and not counted:
             tpr = tpr_at_fpr(overall, rates)
-        else:  # at the calibration threshold
-            source = threshold_from
-            at = threshold_at_rate(source.scores[GLOBAL], "fpr", rates, upper=source.upper)
-            tpr = interpolated_rate(overall, "tpr", at, upper=test.upper)
+        else:  # at the threshold
+            tpr = _rates(test, "tpr", _thresholds(source, "fpr", rates, counted), counted)[GLOBAL]
         for rate, value in zip(rates, tpr, strict=True):
             measured.append((GLOBAL, condition("fpr", rate), "tpr", float(value)))
-        measured += _at_rates(test, threshold_from or test, rates)
+        measured += _at_rates(test, source, rates, counted)
     return _with_counts(measured, test)
+
+
+def _thresholds(source: Rankings, kind: Kind, rates: Sequence[float], counted: bool) -> Float64:
+    """Return the thresholds at rates of all pairs."""
+    overall = source.scores[GLOBAL]
+    if counted:
+        return counted_threshold(overall, kind, rates)
+    return threshold_at_rate(overall, kind, rates, upper=source.upper)
+
+
+def _rates(
+    test: Rankings, metric: Literal["fpr", "fnr", "tpr"], at: Float64, counted: bool
+) -> dict[str, Float64]:
+    """Return an error rate of all pairs and of each group at thresholds."""
+    return {
+        group: getattr(rates_at_threshold(ranking, at), metric)
+        if counted
+        else interpolated_rate(ranking, metric, at, upper=test.upper)
+        for group, ranking in test.scores.items()
+    }
 
 
 def _with_counts(measured: Sequence[Measured], test: Rankings) -> list[Result]:
@@ -199,21 +230,14 @@ def _deviations(metric: str, under: str, values: Mapping[str, float]) -> Iterato
             yield ALL, under, f"{metric}_{name}", value
 
 
-def _at_rates(test: Rankings, source: Rankings, rates: Sequence[float]) -> Iterator[Measured]:
+def _at_rates(
+    test: Rankings, source: Rankings, rates: Sequence[float], counted: bool
+) -> Iterator[Measured]:
     """Group rates at the thresholds of given global rates."""
-    points: dict[Literal["fpr", "fnr"], tuple[Literal["fpr", "fnr"], ...]] = {
-        "fpr": ("fpr", "fnr"),
-        "fnr": ("fnr",),
-    }
+    points: dict[Kind, tuple[Kind, ...]] = {"fpr": ("fpr", "fnr"), "fnr": ("fnr",)}
     for kind, reported in points.items():
-        thresholds = threshold_at_rate(source.scores[GLOBAL], kind, rates, upper=source.upper)
-        at_all = {
-            metric: {
-                group: interpolated_rate(ranking, metric, thresholds, upper=test.upper)
-                for group, ranking in test.scores.items()
-            }
-            for metric in reported
-        }
+        thresholds = _thresholds(source, kind, rates, counted)
+        at_all = {metric: _rates(test, metric, thresholds, counted) for metric in reported}
         for i, rate in enumerate(rates):
             under = condition(f"global_{kind}", rate)
             yield GLOBAL, under, "threshold", float(thresholds[i])
@@ -236,6 +260,29 @@ def _unfairness(under: str, rates: Mapping[str, Mapping[str, float]]) -> Iterato
         fpr, fnr = (np.clip([rates[of][g] for g in groups], 0, 1) for of in ("fpr", "fnr"))
         for name, value in unfairness(fpr, fnr).items():
             yield ALL, under, name, float(value)
+
+
+def ties_at(test: Rankings, rates: Sequence[float] = RATES) -> dict[str, int]:
+    """Return, by condition, how many pairs are tied where they keep a rate from being met.
+
+    They have the first score that a counted threshold leaves out: all of them would be too many
+    errors, and without them there are fewer than the rate allows. None where scores were binned.
+    """
+    tied: dict[str, int] = {}
+    overall = test.scores.get(GLOBAL)
+    if overall is None or overall.ends[0] is not overall.thresholds:
+        return tied
+    kinds: tuple[Kind, ...] = ("fpr", "fnr")
+    for kind in kinds:
+        n = overall.n_imposter if kind == "fpr" else overall.n_genuine
+        errors = overall.fp if kind == "fpr" else n - overall.tp
+        at = rates_at_threshold(overall, counted_threshold(overall, kind, rates))
+        counts = at.false_positives if kind == "fpr" else at.false_negatives
+        for rate, count in zip(rates, counts.tolist(), strict=True):
+            more = int(errors[errors > count].min(initial=n)) - count
+            if more > 1 and count + 1 <= rate * n:
+                tied[condition(f"global_{kind}", rate)] = more
+    return tied
 
 
 def at_threshold(test: Rankings, at: float) -> list[Result]:

@@ -62,12 +62,14 @@ class Ranking:
     tp: IntArray
     fp: IntArray
     _pairs: _PairRows | None = None
+    _bins: tuple[FloatArray, FloatArray] | None = None
     n_genuine: int = field(init=False)
     n_imposter: int = field(init=False)
 
     def __post_init__(self) -> None:
         # Several metrics and groups share these arrays.
-        for array in (self.thresholds, self.tp, self.fp, *(self._pairs or ())):
+        arrays = self.thresholds, self.tp, self.fp
+        for array in (*arrays, *(self._pairs or ()), *(self._bins or ())):
             array.setflags(write=False)
         n_genuine, n_imposter = (int(of[-1]) if len(of) else 0 for of in (self.tp, self.fp))
         vars(self).update(n_genuine=n_genuine, n_imposter=n_imposter)
@@ -108,7 +110,11 @@ class Ranking:
 
     @classmethod
     def counted(
-        cls, scores: npt.ArrayLike, genuine: npt.ArrayLike, imposter: npt.ArrayLike
+        cls,
+        scores: npt.ArrayLike,
+        genuine: npt.ArrayLike,
+        imposter: npt.ArrayLike,
+        bins: tuple[FloatArray, FloatArray] | None = None,
     ) -> Ranking:
         """Return the ranking of pairs that are counted by score; it knows no single pair.
 
@@ -118,6 +124,8 @@ class Ranking:
             Finite and ascending.
         genuine, imposter : array-like of int, shape (n,)
             Pairs with that score.
+        bins : pair of ndarray of float64, shape (n,), optional
+            The lowest and the highest score that may have been counted as each.
 
         Examples
         --------
@@ -128,7 +136,8 @@ class Ranking:
         if not (values.shape == hit.shape == miss.shape and (np.diff(values) > 0).all()):
             raise DataError("expected ascending scores with two counts each; found others")
         tp, fp = (np.cumsum(count[::-1], dtype=np.int64) for count in (hit, miss))
-        return cls(values[::-1].astype(np.float64), tp, fp)
+        ends = None if bins is None else (bins[0][::-1], bins[1][::-1])
+        return cls(values[::-1].astype(np.float64), tp, fp, None, ends)
 
     @classmethod
     def _of_sorted(cls, pairs: _PairRows) -> Ranking:
@@ -152,6 +161,11 @@ class Ranking:
                 "pairs; use Ranking.of, or thresholds, tp and fp alone"
             )
         return self._pairs
+
+    @property
+    def ends(self) -> tuple[FloatArray, FloatArray]:
+        """The lowest and the highest score that each threshold stands for, descending."""
+        return self._bins or (self.thresholds, self.thresholds)
 
     @property
     def scores(self) -> FloatArray:

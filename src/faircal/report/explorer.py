@@ -24,7 +24,7 @@ from faircal.metrics.intervals.sufficient_data import (
 from faircal.metrics.proportions import joint_level
 from faircal.metrics.results import GLOBAL, Condition
 from faircal.report.store import ResultsFolder, Variant, main_condition
-from faircal.report.wording import method_title
+from faircal.report.wording import exact, method_title
 
 #: The global false-match rate at which the explorer opens where the summary speaks of none.
 _START = 0.01
@@ -139,8 +139,8 @@ def _thresholds(methods: list[list[Histogram]], given: float | None, rate: float
     note = ""
     if given is not None and start != given:
         note = (
-            f"The audit's threshold, {given:g}, is not one of the slider's steps; it starts at "
-            f"the nearest, {start:.{decimals}f}."
+            f"The audit's threshold, {exact(given)}, is not one of the slider's steps; it starts "
+            f"at the nearest, {start:.{decimals}f}."
         )
     texts = []
     for histograms in methods:

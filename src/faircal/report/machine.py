@@ -15,20 +15,21 @@ are fractions. What is undefined or withheld is null, never NaN.
     A list: for each feature the given threshold, where there is one, then the thresholds of the
     global false-positive and false-negative rates. Each has
 
-    ``feature``, ``condition``, ``threshold``, ``global_fpr``, ``global_fnr``
+    ``feature``, ``condition``, ``threshold``, ``global_fpr``, ``global_fnr``, ``tied``
         Which decision; `condition` as in ``results.csv``; the two rates are those that the
-        threshold was set for, else null.
+        threshold keeps to, else null. A score is accepted from the threshold on, and errors there
+        are counted. `tied` pairs have one score and keep the rate from being met, else 0.
     ``overall``, ``groups``
         All pairs, and a list of the groups in the order of the data. Each has ``group``,
         ``people`` and ``effective_people`` (how many, each in equally many pairs, would tell as
         much; null where the data does not say), ``genuine`` and ``imposter`` (numbers of pairs),
         ``caution`` (a sentence where there are fewer than 30 people, else null), and ``fpr``,
         ``fnr``, ``ks`` and any other headline metric (`faircal.metrics.Metric`). Each of `fpr` and
-        `fnr` has ``value``, ``low``, ``high``, ``errors`` (a fraction where the rate is
-        interpolated), ``trials``, ``enough`` and ``reason``. Without enough data
-        (`faircal.metrics.intervals.sufficient_data`) `enough` is false, `reason` a sentence, and
-        value, low and high are null; ``results.csv`` keeps the raw numbers. The others have
-        ``value``, ``low``, ``high``, ``trials``, ``enough`` and ``reason``.
+        `fnr` has ``value``, ``low``, ``high``, ``errors``, ``trials``, ``enough`` and ``reason``.
+        Without enough data (`faircal.metrics.intervals.sufficient_data`) `enough` is false,
+        `reason` a sentence, and value, low and high are null; ``results.csv`` keeps the raw
+        numbers. The others have ``value``, ``low``, ``high``, ``trials``, ``enough`` and
+        ``reason``.
         `fpr` is null at a global false-negative rate, where it is not measured.
     ``over_groups``
         An object from measures over groups (``fpr_gap``, ``fpr_max_min``, ``fdr``, ``garbe``, …,
@@ -120,6 +121,7 @@ def _point(
 ) -> dict[str, Any]:
     """Return an operating point; of `counts`, what each group has there besides."""
     under, groups = Condition.of(point.condition), point.rates["fnr"].groups
+    ties = measured.store.run.get("ties", {})
     rates = {
         group: {
             metric: _value(of.overall if group == GLOBAL else of.groups[group])
@@ -139,6 +141,7 @@ def _point(
         "threshold": point.threshold,
         "global_fpr": under.wanted("fpr"),
         "global_fnr": under.wanted("fnr"),
+        "tied": ties.get(point.feature, {}).get(point.condition, 0),
         "overall": counts[GLOBAL] | rates[GLOBAL],
         "groups": [counts[group] | rates[group] for group in groups],
         **{

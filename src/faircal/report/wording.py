@@ -87,6 +87,17 @@ def percent(value: float) -> str:
     return f"{hundredfold:.{(hundredfold < 50) - math.floor(math.log10(near))}f} %"
 
 
+def exact(value: float) -> str:
+    """Print a threshold so that it reads back as the same number.
+
+    Examples
+    --------
+    >>> exact(72.5), exact(73.0), exact(0.1 + 0.2)
+    ('72.5', '73', '0.30000000000000004')
+    """
+    return repr(float(value)).removesuffix(".0")
+
+
 def percentage_points(value: float) -> str:
     """Print a difference of fractions in percentage points.
 

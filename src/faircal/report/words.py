@@ -31,7 +31,15 @@ from faircal.report.store import (
     caution,
     main_condition,
 )
-from faircal.report.wording import listing, percent, percentage_points, ranged, rate_text, times
+from faircal.report.wording import (
+    exact,
+    listing,
+    percent,
+    percentage_points,
+    ranged,
+    rate_text,
+    times,
+)
 
 #: The method that is always spoken of.
 OURS = "faircal"
@@ -89,6 +97,7 @@ def summary(store: ResultsFolder, attribute: str) -> Summary:
         "trials_of": TRIALS,
         "points": points,
         "audit": audit,
+        "ties": store.run.get("ties", {}),
         "settings": settings,
         "calibrated_on_others": settings.get("threshold_on") == "calibration",
         "calibration": list(_calibration(store, variant, points)) if audit else [],
@@ -100,6 +109,7 @@ def summary(store: ResultsFolder, attribute: str) -> Summary:
         "percent": percent,
         "ranged": ranged,
         "rate": rate_text,
+        "exact": exact,
         "shortages": _shortages,
         "times": times,
     }
@@ -162,7 +172,7 @@ def _reliability(
         "cautions": {group: words for group, words in warnings.items() if words},
         "shares": store.run.get("groups", {}).get(attribute, {}),
         "probabilities": any(row.metric == "ks" for row in store.results.rows),
-        "tied": list(_tied(store, attribute, points)),
+        "tied": [] if store.kind == "audit" else list(_tied(store, attribute, points)),
         # Without imposters no threshold was chosen, whatever was asked for.
         "chosen": any(p.condition and p.rates["fpr"].overall.trials != 0 for p in points),
     }

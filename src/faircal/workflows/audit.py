@@ -260,8 +260,7 @@ def _measured(
             if request.label_noise is not None:
                 how: dict[str, Any] = {"threshold": request.threshold, "rates": request.rates}
                 how |= {"feature": audit.feature, "attribute": audit.attribute}
-                upper = pairs.score_range[1]
-                noisy.append(label_noise(scored, request.label_noise, upper=upper, **how))
+                noisy.append(label_noise(scored, request.label_noise, **how))
     notes = [*job.notes, *made.notes, *dict.fromkeys(n for each in noisy for n in each.notes)]
     record = {
         "dataset": pairs.name,
@@ -316,6 +315,7 @@ def _write(out: Path, result: AuditResult, request: AuditRequest, wall_time: flo
         "evidence": evidence,
         "attributes": list(result.record["groups"]),
         "interval_kind": audits[0].interval_kind,
+        "ties": {audit.feature: dict(audit.ties) for audit in audits},
         "settings": settings,
         "notes": result.notes,
         "wall_time_s": wall_time,

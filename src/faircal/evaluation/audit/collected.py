@@ -424,8 +424,8 @@ def audit_parts(
         width = (plan.score_range[1] - plan.score_range[0]) / plan.n_bins
         notes.append(
             f"more than {MOST_EXACT:,} pairs: scores are counted in bins {width:.1g} wide, and "
-            "numbers are those of scores rounded so; curves and error rates at a given threshold "
-            "are exact"
+            "numbers are those of scores rounded so; curves and error rates at thresholds are "
+            "counted exactly"
         )
     return AuditedPairs(audits, scored, shares, notes)
 

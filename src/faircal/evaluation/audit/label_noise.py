@@ -18,7 +18,7 @@ from faircal._base.registry import check_integer
 from faircal.data import Groups
 from faircal.data.columns import UNKNOWN
 from faircal.evaluation.audit.pairs import ScoredPairs, check_points
-from faircal.metrics import Ranking, deviations, gap, threshold_at_rate
+from faircal.metrics import Ranking, counted_threshold, deviations, gap
 from faircal.metrics.measures import RATES, condition
 from faircal.metrics.results import ALL
 
@@ -123,7 +123,6 @@ def label_noise(
     rates: Sequence[float] = RATES,
     draws: int = 200,
     seed: int = 0,
-    upper: float = 1.0,
     feature: str = "",
     attribute: str = "",
 ) -> LabelNoise:
@@ -138,8 +137,8 @@ def label_noise(
     Backwards: error rates of the true groups, if the labels given are already so often wrong. KS
     does not mix linearly and is not taken back.
 
-    Rates are counted at the thresholds of all pairs, which do not depend on labels; those of an
-    audit are interpolated there, and differ by less than a pair.
+    Rates are those of an audit: counted at the thresholds of all pairs, which do not depend on
+    labels.
 
     Parameters
     ----------
@@ -151,8 +150,6 @@ def label_noise(
         As for `faircal.audit`.
     draws : int, default 200
     seed : int, default 0
-    upper : float, default 1.0
-        Upper end of the score range.
     feature, attribute : str
         For the table.
 
@@ -178,7 +175,7 @@ def label_noise(
             f"label noise: expected a share between 0 and 1, found {rate:g}; write 5 % as 0.05"
         )
     check_integer("draws", draws, 1)
-    points = _points(pairs, *check_points(threshold, rates), upper)
+    points = _points(pairs, *check_points(threshold, rates))
     people = LabelledPeople.of(pairs, groups)
     counted = RelabelledCounts(pairs, groups, points)
     given = counted.values(people.pair)
@@ -250,17 +247,16 @@ def _row(of: LabelNoiseRow, value: float, drawn: Float64, true: Float64) -> Labe
 
 
 def _points(
-    pairs: ScoredPairs, threshold: float | None, rates: Sequence[float], upper: float
+    pairs: ScoredPairs, threshold: float | None, rates: Sequence[float]
 ) -> dict[str, float]:
     """Return the thresholds of the operating points, by condition."""
     if pairs.ranked is None:
         return {}
     ranking = Ranking.of(pairs.ranked, pairs.genuine)
-    top = upper if pairs.score is not None else 1.0
     thresholds: dict[str, float] = {} if threshold is None else {"": threshold}
     kinds: tuple[Literal["fpr"], Literal["fnr"]] = "fpr", "fnr"
     for kind in kinds:
-        at = threshold_at_rate(ranking, kind, rates, upper=top)
+        at = counted_threshold(ranking, kind, rates)
         under = (condition(f"global_{kind}", rate) for rate in rates)
         thresholds |= zip(under, at.tolist(), strict=True)
     return {under: at for under, at in thresholds.items() if at == at}

@@ -29,7 +29,7 @@ from faircal.evaluation.audit.region_search import (
     split_people,
     usable_resolutions,
 )
-from faircal.metrics import Ranking, threshold_at_fpr
+from faircal.metrics import Ranking, counted_threshold
 from faircal.metrics.intervals.dyadic import Float64
 
 #: In the output folder: all regions, and how they were made.
@@ -211,8 +211,7 @@ def find_regions(
     probability = data.pairs.probability if probability is None else probability
     at, _ = check_points(threshold)
     if at is None:
-        top = max(data.score_range[1], float(score.max()))
-        at = float(threshold_at_fpr(Ranking.of(score, data.genuine), (rate,), upper=top)[0])
+        at = float(counted_threshold(Ranking.of(score, data.genuine), "fpr", rate))
     people, source = people_of(data.pairs, data.images)
     # Made on one half, tested on the other: else every region would be found where it was sought.
     halves = split_people(data, people, seed)

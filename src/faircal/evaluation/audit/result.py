@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,7 +23,7 @@ from faircal.metrics.intervals import (
     least_ratios,
 )
 from faircal.metrics.intervals.sufficient_data import ERROR_RATES
-from faircal.metrics.measures import RATES, Rankings, at_threshold, measure
+from faircal.metrics.measures import RATES, Rankings, at_threshold, measure, ties_at
 from faircal.metrics.results import GLOBAL, Result, as_table, find_result
 
 #: How intervals are made of pairs that were only counted.
@@ -52,6 +52,8 @@ class Audit:
         How sure the values are; None where pairs were only counted.
     interval_kind : str
         How the intervals are made.
+    ties : dict from condition to int
+        Pairs with one score that keep a global rate from being met; see `ties_at`.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class Audit:
     method: str = ""
     uncertainty: Uncertainty | None = None
     interval_kind: str = COUNTED
+    ties: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def rows(self) -> list[Result]:
@@ -259,10 +262,10 @@ def audit_rankings(
 ) -> Audit:
     """Measure rankings, of single pairs or of counts; see `audit`."""
     at, checked_rates = check_points(threshold, rates)
-    measures = measure(rankings, rates=checked_rates)
+    measures = measure(rankings, rates=checked_rates, counted=True)
     if at is not None:
         measures += at_threshold(rankings, at)
     source = ScoreSource(**{key: text for key, text in labels.items() if key != "dataset"})
     curves = Curves(make_curves(rankings, source, score_range))
-    groups = tuple(rankings.groups)
-    return Audit(measures, groups, None, rankings.counts, curves, **labels, uncertainty=None)
+    groups, ties = tuple(rankings.groups), ties_at(rankings, checked_rates)
+    return Audit(measures, groups, None, rankings.counts, curves, **labels, ties=ties)
