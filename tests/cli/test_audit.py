@@ -101,7 +101,7 @@ def test_json_is_the_file_and_more(audit):
 
 def test_at_a_global_rate(audit):
     done, out = audit({"A": (400, 300), "B": (250, 300)})
-    assert "error rates at a global FPR of 1 %" in done.out
+    assert "error rates at threshold 0.337 (global FPR at most 1 %)" in done.out
     points = json.loads((out / "audit.json").read_text("utf-8"))["operating_points"]
     point = next(point for point in points if point["condition"] == "global_fpr=0.01")
     assert [group["fpr"]["enough"] for group in point["groups"]] == [True, False]

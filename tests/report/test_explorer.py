@@ -146,7 +146,7 @@ def test_otherwise_it_opens_at_the_rate_that_the_summary_speaks_of(pairs, given,
     passed = accepted(scale["methods"][0]["imposter"][0], step) / 1500
     assert passed == pytest.approx(rate, abs=2e-3)
     assert by_rate["rates"][by_rate["start"]] == rate
-    assert f"so that {100 * rate:g} % of all pairs" in summary(store, "group").who[0]
+    assert f"at most {100 * rate:g} % of all pairs" in summary(store, "group").who[0]
 
 
 def test_the_threshold_of_a_rate_is_the_lowest_step_that_keeps_it(pairs):

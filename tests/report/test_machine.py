@@ -21,7 +21,8 @@ KEYS = [
     *("interval_kind", "level", "operating_points", "summary", "notes", "settings", "versions"),
 ]
 POINT = [
-    *("feature", "condition", "threshold", "global_fpr", "global_fnr", "overall", "groups"),
+    *("feature", "condition", "threshold", "global_fpr", "global_fnr", "tied"),
+    *("overall", "groups"),
     *("worst", "best", "ratio", "told_apart", "over_groups"),
 ]
 GROUP = [

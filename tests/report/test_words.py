@@ -105,7 +105,7 @@ class TestWho:
         groups = {"A": (3, 299, 9, 100), "B": (3, 300, 9, 100), "C": (4, 900, 9, 100)}
         who = summary(store_of(counted(groups), threshold=None), "group").who
         assert who[0].startswith(
-            "One threshold (0.1997) for everybody, set so that 1 % of all pairs"
+            "One threshold (0.15) for everybody, the lowest at which at most 1 % of all pairs"
         )
         assert "A: only 299 pairs of strangers: not enough data (300 are needed)." in who
         assert not any(text.startswith("B:") for text in who)
@@ -296,7 +296,10 @@ class TestBenchmark:
         assert main_condition(benchmarked.results, self.ATTRIBUTE) == "global_fpr=0.1"
         assert list(benchmarked.main_variants) == ["baseline", "fsn", "faircal", "oracle"]
         who = summary(benchmarked, self.ATTRIBUTE).who
-        assert who[1] == "These are the rates of Baseline (beta), the scores as they come."
+        assert who[1] == (
+            "These are the rates of Baseline (beta), the scores as they come. Thresholds and rates "
+            "are interpolated between scores, as in the paper; an audit counts them."
+        )
         variant = benchmarked.main_variants["baseline"]
         rates = {
             group: benchmarked.results.value(

@@ -96,6 +96,11 @@ _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cl
     show_default="those of MODEL",
     help="For --within clusters: number of clusters (K) to find in DATA.",
 )
+@Part.PROMISE.option(
+    "--assume-independent",
+    is_flag=True,
+    help="Where nobody is identified: take pairs as sharing no people, and say so.",
+)
 @options.attribute
 @Part.PRIOR.option(
     "--prior",
@@ -122,8 +127,9 @@ def command(
 
     Reads the labelled pairs of DATA, scored by MODEL or by themselves, and finds the lowest
     threshold at which the FPR is at most --fpr, with --confidence. The promise holds for people
-    like those of DATA and knows that pairs share people; without identities it can't, and that is
-    said. Choose the threshold on people whom MODEL was not fitted on, else it is too low.
+    like those of DATA and knows that pairs share people. Without identities it can't, and DATA is
+    refused; --assume-independent says that no two pairs share a person. Choose the threshold on
+    people whom MODEL was not fitted on, else it is too low.
 
     With --imposters-from genuine pairs are those of DATA, and imposters are strangers of the same
     group in a cohort. The promise is for every group of the cohort, though nobody in DATA has one,
@@ -171,9 +177,11 @@ def command(
 
 def _show(result: ThresholdResult, attribute: str) -> None:
     """Print the tables, then the threshold or why there is none; `attribute` makes the groups."""
+    from faircal.report.wording import exact
+
     chosen = result.chosen
     if result.rates:
-        at = _rounded_up(chosen.told_threshold)
+        at = exact(chosen.told_threshold)
         print_table(
             [
                 attribute,
@@ -196,7 +204,7 @@ def _show(result: ThresholdResult, attribute: str) -> None:
     columns = ("effective people", "imposters", "errors", "FPR", "at most", "own threshold", "is")
     print_table(
         [chosen.scope, *columns],
-        [_promise(row) for row in chosen.rows],
+        [_promise(row, result.people_known) for row in chosen.rows],
         title=f"FPR of {100 * chosen.fpr:g} %, {what}, at {confidence}",
     )
     for words in [*chosen.reasons(), *result.resolution(), *_meaning(result), *_conclusion(result)]:
@@ -224,12 +232,12 @@ def _rates(row: OperatingRates) -> list[str]:
     ]
 
 
-def _promise(row: GuaranteeRow) -> list[str]:
+def _promise(row: GuaranteeRow, people_known: bool) -> list[str]:
     from faircal.metrics.intervals.sufficient_data import NOT_ENOUGH
 
     return [
         row.name,
-        f"{row.effective_people:.0f}",
+        f"{row.effective_people:.0f}" if people_known else NONE,
         str(row.imposters),
         NONE if math.isnan(row.rate) else str(row.errors),
         NOT_ENOUGH if NOT_ENOUGH in row.status else percent(row.rate, how=".3g"),
@@ -265,12 +273,13 @@ def _conclusion(result: ThresholdResult) -> list[str]:
     confidence, rate = f"{100 * chosen.confidence:g} %", f"{100 * chosen.fpr:g} %"
     where = _SCOPES[chosen.scope]
     names = ", ".join(row.name for row in chosen.refused)
+    assumption = f", {result.assumption}" if result.assumption else ""
     if chosen.rule == "measured":
         if names:
             return [
                 f"no threshold has a counted FPR of {rate} that can be told: refused for {names}"
             ]
-        at_most = f"{100 * chosen.rows[0].upper:.3g} %"
+        at_most = f"{100 * chosen.rows[0].upper:.3g} %{assumption}"
         counted = (
             f"FPR of at most {rate} counted in all pairs, not promised: with {confidence} "
             "confidence"
@@ -278,10 +287,10 @@ def _conclusion(result: ThresholdResult) -> list[str]:
         return [f"{counted} it is at most {at_most}", f"threshold: {chosen.threshold!r}"]
     if not names:
         how = "extrapolated, model-based" if chosen.extrapolated else "model-based"
-        promise = f"FPR at most {rate} in {where}, with {confidence} confidence ({how})"
+        promise = f"FPR at most {rate} in {where}, with {confidence} confidence ({how}){assumption}"
         if chosen.rule == "people":
             of_each = f"{confidence} of people have an FPR of their own of at most {rate}"
-            promise = f"in {where} at least {of_each}, with {confidence} confidence"
+            promise = f"in {where} at least {of_each}, with {confidence} confidence{assumption}"
         if source is not None:
             name = source.sources.cohort.name
             promise += f", for people photographed as those of {name} are"

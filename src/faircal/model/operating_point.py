@@ -34,6 +34,8 @@ class OperatingPoint:
         Of what it is promised: ``global``, ``groups``, ``clusters``; empty where nothing is.
     data, data_sha256 : str
         What it was determined on.
+    assumption : str
+        What the promise assumes of who is in that data, as the end of its sentence.
     measured : tuple of dict
         The rates that were measured there: ``name``, ``people``, ``imposters``, ``fpr``,
         ``fpr_low``, ``fpr_high``, ``genuine``, ``fnr``, ``fnr_low``, ``fnr_high``; None where it is
@@ -53,6 +55,7 @@ class OperatingPoint:
     within: str = ""
     data: str = ""
     data_sha256: str = ""
+    assumption: str = ""
     measured: tuple[Mapping[str, Any], ...] = ()
 
     def __post_init__(self) -> None:
@@ -64,7 +67,7 @@ class OperatingPoint:
             value = getattr(self, name)
             if value is not None and not (_is_number(value) and 0 < value < 1):
                 raise ParameterError(f"{name}: expected a number between 0 and 1, found {value!r}")
-        for name in ("source", "within", "data", "data_sha256"):
+        for name in ("source", "within", "data", "data_sha256", "assumption"):
             if not isinstance(getattr(self, name), str):
                 raise ParameterError(f"{name}: expected text, found {getattr(self, name)!r}")
 

@@ -286,6 +286,7 @@ def _deciding(point: Mapping[str, Any] | None) -> CardSection:
     elif point["fpr"] is not None:
         rate, confidence = percent(point["fpr"]), point["confidence"]
         how = f", with {percent(confidence)} confidence" if confidence else ""
+        how += f", {point['assumption']}" if point["assumption"] else ""
         words.append(
             f"Promised false-positive rate: {rate} ({point['within']}){how}."
             if point["within"]

@@ -23,7 +23,7 @@ from faircal.metrics.intervals.sufficient_data import (
 )
 from faircal.metrics.proportions import joint_level
 from faircal.metrics.results import GLOBAL, Condition
-from faircal.report.store import ResultsFolder, Variant, main_condition
+from faircal.report.store import ResultsFolder, Variant, VariantResults, main_condition
 from faircal.report.wording import exact, method_title
 
 #: The global false-match rate at which the explorer opens where the summary speaks of none.
@@ -80,6 +80,9 @@ def _view(store: ResultsFolder, sources: Sequence[ScoreSource]) -> dict[str, Any
     given = None if given is None else float(given)
     point = main_condition(store.results, attribute)
     rate = Condition.of(point).rate if point else _START
+    if store.kind == "audit" and point:
+        at = VariantResults(store, attribute, feature, Variant.of(first)).point(point).threshold
+        given = None if math.isnan(at) else at
     by_score = _even(pairs[0]) is pairs[0]  # else methods rank by their probabilities
     thresholds: dict[Of, float | None] = {}
     if by_score and len(sources) == 1:

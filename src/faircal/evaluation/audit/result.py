@@ -268,4 +268,5 @@ def audit_rankings(
     source = ScoreSource(**{key: text for key, text in labels.items() if key != "dataset"})
     curves = Curves(make_curves(rankings, source, score_range))
     groups, ties = tuple(rankings.groups), ties_at(rankings, checked_rates)
-    return Audit(measures, groups, None, rankings.counts, curves, **labels, ties=ties)
+    made = Audit(measures, groups, None, rankings.counts, curves, ties=ties)
+    return replace(made, **labels)

@@ -15,6 +15,7 @@ from faircal._base.files import check_output
 from faircal._base.jobs import Progress, silent, step
 from faircal.calibrators.prior import SHARE_FIGURE, check_share
 from faircal.data import Cohort, Dataset, PairFiles
+from faircal.data.columns import UNKNOWN
 from faircal.data.pair_files import check_one_feature, fold_named
 from faircal.evaluation.audit import ScoredPairs
 from faircal.evaluation.audit.rates import OperatingRates, rates_at
@@ -36,11 +37,14 @@ from faircal.evaluation.two_sources import CohortImposters, StrangerComparison
 from faircal.methods import Method, load_method
 from faircal.methods.clusters import ClusterMethod
 from faircal.methods.prior import Shift, fitted_share, probability_at
-from faircal.metrics import log_likelihood_ratio
+from faircal.metrics import Ranking, counted_threshold, log_likelihood_ratio
 from faircal.metrics.results import GLOBAL
 from faircal.model import OperatingPoint
 from faircal.model.operating_point import above
 
+#: What is assumed of pairs where nobody is identified, or not everybody.
+INDEPENDENT = "assuming that no two pairs share a person"
+_NAMELESS = "assuming that those without an identity ({} of the imposter pairs) are all different"
 #: In the source of an operating point that nobody should use.
 OWN = ", on the people of the fit: too low for others"
 
@@ -69,7 +73,9 @@ class ThresholdResult:
     ----------
     chosen : Guarantee
     data : Dataset
-    people_known : bool
+    assumption : str
+        What the promise assumes of who is in the pairs, as the end of its sentence; empty where
+        everybody in the imposter pairs is identified.
     rates : list of OperatingRates
         What was measured at the threshold; empty where there is none.
     meaning : ThresholdMeaning, optional
@@ -87,13 +93,18 @@ class ThresholdResult:
 
     chosen: Guarantee
     data: Dataset
-    people_known: bool
+    assumption: str
     rates: list[OperatingRates]
     meaning: ThresholdMeaning | None
     own_people: bool | None = None
     imposters_from: CohortImposters | None = None
     notes: tuple[str, ...] = ()
     written: Path | None = None
+
+    @property
+    def people_known(self) -> bool:
+        """Whether people of the imposter pairs are identified."""
+        return self.assumption != INDEPENDENT
 
     @property
     def exceeded(self) -> tuple[str, ...]:
@@ -104,6 +115,9 @@ class ThresholdResult:
     def as_json(self) -> dict[str, Any]:
         """Return everything by name."""
         chosen = self.chosen
+        # Without people their number is that of the pairs, which says nothing.
+        unknown = {} if self.people_known else {"people": None, "more_people": None}
+        nobody = {} if self.people_known else {"people": None, "effective_people": None}
         return {
             **asdict(chosen),
             "below_resolution": bool(chosen.needed),
@@ -113,13 +127,14 @@ class ThresholdResult:
             "heavy_tailed": [row.name for row in chosen.rows if row.heavy_tailed],
             "reason": "; ".join(chosen.reasons()) or None,
             "people_known": self.people_known,
+            "assumption": self.assumption,
             "own_people": self.own_people,
             "imposters_from": None
             if self.imposters_from is None
             else self.imposters_from.as_json(),
             "exceeded": list(self.exceeded),
-            "rows": [row._asdict() for row in chosen.rows],
-            "needed": [need._asdict() for need in chosen.needed],
+            "rows": [row._asdict() | nobody for row in chosen.rows],
+            "needed": [need._asdict() | unknown for need in chosen.needed],
             "measured": [row.as_json() for row in self.rates],
             "at_threshold": None if self.meaning is None else self.meaning._asdict(),
             "out": None if self.written is None else str(self.written),
@@ -138,6 +153,7 @@ class ThresholdResult:
             within=chosen.scope if chosen.rule == "promised" else "",
             data=name if fold is None else f"{name}, fold {fold}",
             data_sha256=self.data.hash(),
+            assumption=self.assumption,
             measured=tuple(row.as_json() for row in self.rates),
         )
 
@@ -179,6 +195,7 @@ def find_threshold(
     feature: str | None = None,
     fold: str | None = None,
     seed: int = 0,
+    assume_independent: bool = False,
     out: str | Path | None = None,
     progress: Progress = silent,
 ) -> ThresholdResult:
@@ -210,6 +227,8 @@ def find_threshold(
     feature, fold : str, optional
         Which scores, and which pairs.
     seed : int
+    assume_independent : bool
+        Take pairs as independent where nobody is identified; such data is refused otherwise.
     out : path, optional
         Write the model with this operating point inside.
     progress : callable
@@ -245,6 +264,7 @@ def find_threshold(
         loaded = source.data
     output = None if fitted is None else fitted.apply(loaded)
     pairs = ScoredPairs.of_data(loaded, output, attribute or loaded.default_attribute)
+    assumption = _assumption(pairs, loaded, rule, assume_independent)
     with step(progress, "counting"):
         chosen = _chosen(
             pairs,
@@ -263,7 +283,7 @@ def find_threshold(
         result = ThresholdResult(
             chosen,
             loaded,
-            pairs.people is not None,
+            assumption,
             [] if math.isnan(at) else rates_at(pairs, at, level=confidence),
             None if fitted is None else _meaning(at, pairs, fitted, prior),
             own_people,
@@ -297,6 +317,25 @@ def _check_model(
         files.check_kept(out)
 
 
+def _assumption(pairs: ScoredPairs, data: Dataset, rule: Rule, assume_independent: bool) -> str:
+    """Return what is assumed of who is in the imposter pairs; refuse where that is everything."""
+    if pairs.genuine.all():
+        return ""  # there are none, which is said elsewhere
+    unknown = np.ones(1, np.bool_)
+    if pairs.people is not None:
+        unknown = np.stack([pairs.people.left, pairs.people.right])[:, ~pairs.genuine] == UNKNOWN
+    if not unknown.all():
+        share = unknown.any(axis=0).mean() if unknown.any() else 0.0
+        return _NAMELESS.format(_percent(share)) if share else ""
+    if not assume_independent or rule == "people":
+        raise DataError(
+            f"{data.where}: nobody in the imposter pairs is identified, and pairs that share people"
+            " are worth fewer; add identities (left_identity and right_identity, or identity of"
+            " images)" + (", or give --assume-independent" if rule != "people" else "")
+        )
+    return INDEPENDENT
+
+
 def _chosen(
     pairs: ScoredPairs,
     data: Dataset,
@@ -315,7 +354,11 @@ def _chosen(
         raise DataError(f"{data.where}: has no scores")
     all_imposters = imposters(scores, pairs.genuine, pairs.people)
     if rule == "measured":
-        return counted(all_imposters, fpr=fpr, confidence=confidence).apart_from(scores)
+        chosen = counted(all_imposters, fpr=fpr, confidence=confidence)
+        if chosen.refused:
+            return chosen
+        at = float(counted_threshold(Ranking.of(scores, pairs.genuine), "fpr", fpr))  # an audit's
+        return replace(chosen, threshold=at, told_threshold=at)
     sets = None
     if within == "groups":
         if pairs.groups is None:
@@ -419,10 +462,7 @@ def _notes(result: ThresholdResult, model: Method | None, clusters: int | None) 
     """Say what the promise rests on, and where it does not reach."""
     chosen, notes = result.chosen, []
     if not result.people_known:
-        notes.append(
-            "identities are unknown: pairs are taken as independent, and the threshold is too low"
-            " where they share people; add identity (left_identity, right_identity)"
-        )
+        notes.append("the threshold is too low where pairs share people; add their identities")
     if model is not None and result.own_people and result.imposters_from is not None:
         notes.append(
             "the model was fitted on the people of the genuine pairs, on whom the FNR is lower than"
@@ -447,7 +487,7 @@ def _notes(result: ThresholdResult, model: Method | None, clusters: int | None) 
         )
     if clusters is not None:
         notes.append("clusters are those of this data: of other people's images they may differ")
-    if chosen.rule == "promised":
+    if chosen.rule == "promised" and result.people_known:
         notes += _conditions(chosen)
     return notes
 

@@ -21,6 +21,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal.data import Groups
 from faircal.evaluation.thresholds.imposters import ImposterSet
 from faircal.evaluation.thresholds.tail import Tail, fit_tail
+from faircal.metrics.error_rates import between
 from faircal.metrics.intervals.dyadic import Float64, IdentifiedPairs
 from faircal.metrics.intervals.sufficient_data import (
     FEWEST_PEOPLE,
@@ -117,8 +118,9 @@ class Guarantee:
         """Return the same with thresholds a hair below the scores they are equal to.
 
         A score comes out with another last digit where sums are taken in another order, as in an
-        exported graph: no pair that was counted may depend on that. The hair is 1e-9, or half of
-        what is free below.
+        exported graph: no pair that was counted may depend on that. The hair is 1e-9 or more, or a
+        quarter of what is free below, and leaves a number of few digits. Tied scores are steps of
+        a scale, with no score between them: there it is about half a step.
         """
         below = np.sort(scores)
 
@@ -126,8 +128,9 @@ class Guarantee:
             at = int(np.searchsorted(below, threshold))  # scores below it
             if at == len(below) or below[at] != threshold:  # also NaN
                 return threshold
-            free = math.inf if at == 0 else threshold - float(below[at - 1])
-            return threshold - min(1e-9, free / 2)
+            lower = threshold - 1.0 if at == 0 else float(below[at - 1])
+            tied = np.count_nonzero(below[at : at + 2] == threshold) > 1
+            return between(lower if tied else max(lower, threshold - 4e-9), threshold)
 
         partial = moved(self.told_threshold)
         return replace(self, threshold=moved(self.threshold), told_threshold=partial)

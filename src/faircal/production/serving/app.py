@@ -262,7 +262,10 @@ def summary(service: Service) -> str:
     """Say what is served, in one line; a database's URL may have a password in it, and is not."""
     in_use, settings = service.in_use, service.settings
     point, database, keys = in_use.judge.point, NONE, NONE
-    promise = f"FPR {point.fpr:g} promised, {point.within}" if point.promised else "no promise"
+    promise = "no promise"
+    if point.promised:
+        terms = f"FPR {point.fpr:g} promised", point.within, point.assumption
+        promise = ", ".join(filter(None, terms))
     if settings.database is not None:
         postgres = settings.database.startswith(("postgres://", "postgresql://"))
         sealed = "not encrypted" if settings.encryption_key is None else "encrypted"

@@ -264,6 +264,7 @@ _POINT = _object(
     source={"type": "string"},
     fpr=_or_null("number"),
     promised={**_BOOL, "description": "Whether at most `fpr` is promised, or was only counted."},
+    assumption={"type": "string", "description": "What that assumes, such as independent pairs."},
 )
 _NUMBERS_OF_PAIR = {
     "score": {**_NUMBER, "description": "What the model ranks by."},

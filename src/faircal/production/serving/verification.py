@@ -187,7 +187,7 @@ class Verification:
 
 def point_json(point: OperatingPoint) -> dict[str, Any]:
     """Return what an answer says of the operating point."""
-    names = ("threshold", "on", "source", "fpr", "promised")
+    names = ("threshold", "on", "source", "fpr", "promised", "assumption")
     return {name: getattr(point, name) for name in names}
 
 

@@ -165,6 +165,8 @@ def rule(point: OperatingPoint) -> str:
         text += f", so that at most {100 * point.fpr:.3g} % of pairs of two people are"
         if point.confidence is not None:
             text += f" ({100 * point.confidence:.3g} % sure)"
+        if point.assumption:
+            text += f", {point.assumption}"
         if point.exceeded:  # all pairs together keep to it, and these do not
             text += f"; measured above that among {_listed(point.exceeded)}"
     return text
