@@ -259,7 +259,11 @@ def test_score(suffix, faces, data, model, tmp_path, run_command):
     done = run_command("score", model, faces, "--out", out)
     assert done.stdout.split() == [str(out)]
     scored = pacsv.read_csv(out) if suffix == "csv" else pq.read_table(out)
-    assert scored.column_names == ["left", "right", "score", "probability"]
+    assert scored.column_names == [
+        *("left", "right", "score", "probability", "left_identity", "right_identity")
+    ]
+    names = data.images.identity.names
+    assert scored["left_identity"].to_pylist() == [names[code] for code in data.people.left]
     fitted = faircal.load_model(model)
     np.testing.assert_array_equal(scored["probability"], fitted.predict_proba(data))
     np.testing.assert_array_equal(scored["score"], fitted.decision_scores(data))
@@ -275,7 +279,10 @@ def test_score_keeps_columns_of_one_fold(faces, data, model, tmp_path, run_comma
     part = data.split(2)[1]
     assert json.loads(done.stdout) == {"out": str(out), "pairs": len(part)}
     scored = pq.read_table(out)
-    assert scored.column_names[4:] == ["genuine", "fold", "left_ethnicity", "right_ethnicity"]
+    assert scored.column_names[4:] == [
+        *("genuine", "fold", "left_ethnicity", "right_ethnicity"),
+        *("left_identity", "right_identity"),
+    ]
     assert set(scored["fold"].to_pylist()) == {2}
     np.testing.assert_array_equal(np.asarray(scored["genuine"]) == 1, part.genuine)
     groups = part.groups("ethnicity")

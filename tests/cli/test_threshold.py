@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import faircal
+from faircal.production.serving.page.answer import rule
 
 SIZES = ("--people", "120", "--images", "960", "--pairs", "9000", "--dimension", "16")
 
@@ -111,13 +113,63 @@ def test_few_people_are_not_enough_data(world, run_here):
     assert "not enough data" in " ".join(done.out.split())
 
 
-def test_unknown_people_are_said_to_be(tmp_path, run_here):
+def unidentified(path, identities=0):
+    """Write 2000 pairs, of which the last `identities` say who is in them."""
     rng = np.random.default_rng(0)
-    lines = [f"{int(i < 50)},{0.2 * rng.normal() + 0.5 * (i < 50):.4f}" for i in range(2000)]
-    (tmp_path / "scores.csv").write_text("genuine,score\n" + "\n".join(lines) + "\n")
-    done = run_here(["threshold", str(tmp_path / "scores.csv"), "--fpr", "0.01"])
+    lines = ["genuine,score,id1,id2"]
+    for i in range(2000):
+        who = (f"p{i}", f"q{i}") if i >= 2000 - identities else ("", "")
+        lines.append(f"{int(i < 50)},{0.2 * rng.normal() + 0.5 * (i < 50):.4f},{','.join(who)}")
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+@pytest.mark.parametrize("rule", ["promised", "measured"])
+def test_without_people_there_is_no_promise_that_does_not_say_so(tmp_path, run_here, rule):
+    table = unidentified(tmp_path / "scores.csv")
+    words = ["threshold", table, "--fpr", "0.01", "--rule", rule]
+    done = run_here(words)
+    assert (done.code, done.out) == (2, "")
+    (line,) = done.err.splitlines()
+    assert "nobody in the imposter pairs is identified" in line
+    assert "left_identity and right_identity" in line
+    assert "--assume-independent" in line
+    done = run_here([*words, "--assume-independent"])
     assert done.code == 0, done.err
-    assert "identities are unknown: pairs are taken as independent" in done.err
+    *_, promise, threshold = done.out.splitlines()
+    assert promise.endswith(", assuming that no two pairs share a person")
+    assert threshold.startswith("threshold: ")
+    found = json.loads(run_here([*words, "--assume-independent", "--json"]).out)
+    assert found["assumption"] == "assuming that no two pairs share a person"
+    assert not found["people_known"]
+    # Their number would be that of the pairs.
+    assert {row["effective_people"] for row in found["rows"]} == {None}
+    with pytest.raises(faircal.DataError, match="nobody in the imposter pairs is identified"):
+        faircal.find_threshold(table, fpr=0.01, rule=rule)
+
+
+def test_some_without_an_identity_are_an_assumption_too(tmp_path, run_here):
+    table = unidentified(tmp_path / "scores.csv", identities=1560)
+    done = run_here(["threshold", table, "--fpr", "0.05"])
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[-2].endswith(
+        ", assuming that those without an identity (20 % of the imposter pairs) are all different"
+    )
+
+
+def test_the_assumption_stays_with_the_model(faces, tmp_path, run_here):
+    data = faircal.load(faces)
+    pairs = {"score": data.scores, "genuine": data.genuine}
+    path, out = tmp_path / "scores.csv", tmp_path / "m.faircal"
+    pd.DataFrame(pairs).to_csv(path, index=False)
+    faircal.Baseline().fit(faircal.load(path)).save(out)
+    words = ["threshold", out, path, "--fpr", "0.2", "--assume-independent", "--out", out]
+    assert run_here(list(map(str, words))).code == 0
+    point = faircal.load_model(out).about_.operating_point
+    assert point.assumption == "assuming that no two pairs share a person"
+    card = run_here(["card", str(out)]).out
+    assert "confidence, assuming that no two pairs share a person" in card
+    assert rule(point).endswith("(95 % sure), assuming that no two pairs share a person")
 
 
 def audited(faces, threshold, attribute, model=None):
@@ -263,10 +315,11 @@ def test_groups_above_the_rate_are_named(tmp_path, run_here):
         lines += [f"{score},{int(i >= 2000)},{name}" for i, score in enumerate(scores)]
     table = tmp_path / "scores.csv"
     table.write_text("\n".join(lines) + "\n")
-    done = run_here(["threshold", str(table), "--fpr", "0.1", "--json"])
+    done = run_here(["threshold", str(table), "--fpr", "0.1", "--json", "--assume-independent"])
     assert json.loads(done.out)["exceeded"] == ["B"]
     assert "note: B: measured above 10 %, surely" in done.err
-    done = run_here(["threshold", str(table), "--fpr", "0.1", "--within", "groups", "--json"])
+    words = ["threshold", str(table), "--fpr", "0.1", "--within", "groups", "--json"]
+    done = run_here([*words, "--assume-independent"])
     assert json.loads(done.out)["exceeded"] == []
 
 
@@ -329,7 +382,10 @@ def test_a_score_through_its_calibrator(faces, tmp_path, run_here):
         (["faces", "--fpr", "0.1", "--clusters", "3"], "is for --within clusters"),
         (["faces", "--fpr", "0.1", "--within", "clusters"], "give --clusters"),
         (
-            ["scores.csv", "--fpr", "0.1", "--within", "clusters", "--clusters", "2"],
+            [
+                *("scores.csv", "--fpr", "0.1", "--assume-independent"),
+                *("--within", "clusters", "--clusters", "2"),
+            ],
             "has no embeddings to cluster",
         ),
         (["plain", "--fpr", "0.1", "--within", "groups"], "plain: no groups: "),

@@ -203,6 +203,9 @@ def _show_rates(measured: VariantResults, condition: str) -> None:
         [attribute or "pairs", "people", "effective", "genuine", "imposter", *columns],
         rows,
         title=f"{store.results.dataset}, {measured.feature}: error rates at {at}, percent",
+        caption=""
+        if store.run["interval_kind"].startswith("identity-aware")
+        else "intervals assume that no two pairs share a person: too narrow where they do",
         blocks=(4, *[2] * len(metrics)),  # a value, its interval
     )
 

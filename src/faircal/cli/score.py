@@ -60,6 +60,7 @@ class Share(click.ParamType[Any]):
         "Columns": {
             "left, right": "The two images, where the data names them.",
             "score": "What the method ranks by: higher is more alike.",
+            "left_identity, right_identity": "Who is in the images, where DATA tells.",
             "probability": "P(genuine), at the share of genuine pairs of the fit, or --prior.",
             "log_likelihood_ratio": "Added: in nats; the same at any share of genuine pairs.",
             "similarity": "Added: the cosine, or DATA's own score.",
@@ -96,8 +97,8 @@ class Share(click.ParamType[Any]):
     type=options.CommaList(),
     default=(),
     show_default="none",
-    help="Columns to carry over, with commas: genuine, fold, identity, and attributes (as "
-    "left_NAME, right_NAME).",
+    help="Columns to carry over, with commas: genuine, fold, and attributes (as left_NAME, "
+    "right_NAME). identity is kept anyway, where DATA has it.",
 )
 @Part.OUTPUT.option(
     "--add",
@@ -120,8 +121,9 @@ def command(
     """Score pairs with a model.
 
     Reads MODEL and the pairs of DATA, which need no labels, and writes a table with a row for each
-    pair: left, right, score, probability, and what --keep and --add ask for. Measure it next with
-    'faircal audit', or watch it with 'faircal monitor'.
+    pair: left, right, score, probability, what --keep and --add ask for, and who is in the images
+    where DATA says so, which audits need. Measure it next with 'faircal audit', or watch it with
+    'faircal monitor'.
 
     Any number of pairs is scored in the same memory, unless folds have to be drawn first (--fold
     or --keep fold without a column fold). The file appears when all are scored; until then the work

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +24,7 @@ from faircal.data.columns import (
     parse_ids,
     parse_scores,
 )
-from faircal.data.tables import choose, require_columns
+from faircal.data.tables import PEOPLE_COLUMNS, choose, require_columns
 from faircal.data.types import Feature, Images, Pairs
 
 #: A column with more values than this (file names, say) makes no groups unless it is asked for.
@@ -128,7 +129,7 @@ def build_pairs(
 
 _SIDES = ("left", "right")
 #: Columns that are neither scores nor attributes.
-_RESERVED = {"genuine", "fold", "left", "right", "left_identity", "right_identity", "probability"}
+_RESERVED = {"genuine", "fold", "left", "right", "probability", *chain(*PEOPLE_COLUMNS)}
 #: What ``faircal score --add`` says of images and pairs: groups only where they are asked for.
 _SAID = {"cluster", "outside", "decision"}
 
@@ -148,15 +149,15 @@ class ScoreColumns:
         a row number) does not unless asked for.
     others : tuple of str
         ``genuine``, and ``fold`` and ``probability`` where they are there.
-    identity : bool
-        Whether people are named.
+    people : tuple of str
+        The two columns that name people, of `PEOPLE_COLUMNS`; empty where none do.
     """
 
     scores: tuple[str, ...]
     attributes: Mapping[str, str | None]
     grouping: tuple[str, ...]
     others: tuple[str, ...]
-    identity: bool
+    people: tuple[str, ...]
 
     @classmethod
     def of(cls, schema: pa.Schema, features: Sequence[str] | None, where: str) -> ScoreColumns:
@@ -178,11 +179,12 @@ class ScoreColumns:
             if key not in _SAID and (key != name or not pa.types.is_integer(kind)):
                 grouping.append(key)
         require_crossable(attributes, where)
-        identity = bool({"left_identity", "right_identity"} & set(schema.names))
-        if identity:
+        if {"left_identity", "right_identity"} & set(schema.names):
             require_columns(schema, _side_names("identity"), where)
+        named = (both for both in PEOPLE_COLUMNS if set(both) <= set(schema.names))
+        people: tuple[str, ...] = next(named, ())
         others = tuple(n for n in ("genuine", "fold", "probability") if n in schema.names)
-        return cls(scores, attributes, tuple(grouping), others, identity)
+        return cls(scores, attributes, tuple(grouping), others, people)
 
     def columns(self, names: Collection[str] | None = None) -> list[str]:
         """Return the table's columns for what is in `names` besides scores; None: for everything.
@@ -191,8 +193,8 @@ class ScoreColumns:
         """
         columns = list(self.scores)
         columns += [name for name in self.others if names is None or name in names]
-        if self.identity and (names is None or "identity" in names):
-            columns += _side_names("identity")
+        if names is None or "identity" in names:
+            columns += self.people
         for key, column in self.attributes.items():
             if names is None or key in names:
                 columns += _side_names(key) if column is None else [column]
@@ -207,7 +209,7 @@ class ScoreColumns:
         """Return an attribute of the left sides of all pairs, then of the right ones."""
         name = self.attributes[key]
         if name is None:
-            return _both_sides(table, key, where)
+            return _both_sides(table, _side_names(key), where)
         column = Column.of(table[name], f"{where}, column '{name}'")
         return Column(np.concatenate([column.codes, column.codes]), column.names)
 
@@ -241,8 +243,8 @@ def _is_attribute(kind: pa.DataType) -> bool:
     return makes_groups(pa.chunked_array([], kind)) and not pa.types.is_floating(kind)
 
 
-def _both_sides(table: pa.Table, key: str, where: str) -> Column:
-    sides = [as_text(table[name], f"{where}, column '{name}'") for name in _side_names(key)]
+def _both_sides(table: pa.Table, names: Sequence[str], where: str) -> Column:
+    sides = [as_text(table[name], f"{where}, column '{name}'") for name in names]
     return Column.of(pa.chunked_array([chunk for side in sides for chunk in side.chunks]))
 
 
@@ -275,7 +277,9 @@ def build_scored(
         for name in layout.scores
     }
     attributes = {key: layout.attribute(table, key, where) for key in layout.attributes_in(names)}
-    identity = _both_sides(table, "identity", where) if "left_identity" in names else None
+    identity = None
+    if layout.people and layout.people[0] in names:
+        identity = _both_sides(table, layout.people, where)
     if crossed is None:
         crossed = crossable({key: attributes[key] for key in layout.grouping if key in attributes})
     if "fold" in names:

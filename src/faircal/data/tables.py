@@ -25,8 +25,15 @@ from faircal._base.files import atomic_path, existing
 from faircal._base.registry import did_you_mean, short
 from faircal.data.columns import Column, is_missing
 
+#: Where a score table says who is in each pair: the names of both sides, in order of preference.
+PEOPLE_COLUMNS = tuple(
+    (form.format("left", 1, of=of), form.format("right", 2, of=of))
+    for of in ("identity", "person", "subject", "person_id", "subject_id", "id")
+    for form in ("{0}_{of}", "{of}{1}", "{of}_{1}")
+    if (of, form) != ("id", "{0}_{of}")  # these may well be images
+)
 #: Columns that are read as text, so that an id such as ``007`` stays what it is.
-ID_COLUMNS = ("image_id", "left", "right", "identity", "left_identity", "right_identity")
+ID_COLUMNS = ("image_id", "left", "right", "identity", *chain.from_iterable(PEOPLE_COLUMNS))
 TABLE_SUFFIXES = (".csv", ".parquet")
 #: A longer table is written as Parquet: it is smaller, and read many times faster.
 MOST_CSV_ROWS = 1_000_000

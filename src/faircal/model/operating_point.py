@@ -34,12 +34,12 @@ class OperatingPoint:
         Of what it is promised: ``global``, ``groups``, ``clusters``; empty where nothing is.
     data, data_sha256 : str
         What it was determined on.
-    assumption : str
-        What the promise assumes of who is in that data, as the end of its sentence.
     measured : tuple of dict
         The rates that were measured there: ``name``, ``people``, ``imposters``, ``fpr``,
         ``fpr_low``, ``fpr_high``, ``genuine``, ``fnr``, ``fnr_low``, ``fnr_high``; None where it is
         not known or not reported, for which ``fpr_lacking`` and ``fnr_lacking`` have the reason.
+    assumption : str
+        What the promise assumes of who is in the data, as the end of its sentence.
 
     Examples
     --------
@@ -55,8 +55,8 @@ class OperatingPoint:
     within: str = ""
     data: str = ""
     data_sha256: str = ""
-    assumption: str = ""
     measured: tuple[Mapping[str, Any], ...] = ()
+    assumption: str = ""
 
     def __post_init__(self) -> None:
         if self.on not in ("score", "probability"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from faircal.evaluation.audit.label_noise import over_groups
@@ -107,7 +107,19 @@ def main_tables(store: ResultsFolder, attribute: str) -> list[Table]:
     tables = [method_table(results, attribute, "accuracy", "Accuracy", caption, columns)]
     if results.groups[attribute]:
         tables += [calibration_table(results, attribute), equality_table(results, attribute)]
-    return [table for table in tables if table.measured]
+    return _measured(store, tables)
+
+
+def _measured(store: ResultsFolder, tables: Iterable[Table]) -> list[Table]:
+    """Return the tables that have something to show, with what their intervals assume."""
+    shown = [table for table in tables if table.measured]
+    if not str(store.run.get("interval_kind", "")).startswith("pair-wise"):
+        return shown
+    assumed = f"{Table.brackets} if no two pairs share a person"
+    return [
+        replace(table, brackets=assumed) if table.brackets == Table.brackets else table
+        for table in shown
+    ]
 
 
 def calibration_table(results: LabelledResults, attribute: str, metric: str = "ks") -> Table:
@@ -253,7 +265,7 @@ def further_tables(store: ResultsFolder, attribute: str) -> list[Table]:
         # Twenty measures a method: of a benchmark only where it is strictest, else everywhere.
         shown = points if len(results.variants) == 1 else points[-1:]
         tables += [fairness_table(results, attribute, point) for point in shown]
-    return [table for table in tables if table.measured]
+    return _measured(store, tables)
 
 
 def difference_value(row: Comparison | ClassDifference, verdict: str) -> TableValue:

@@ -83,7 +83,7 @@ def score_file(
     fold : str, optional
         Score the pairs of this fold only.
     keep : sequence of str
-        Columns to carry over: genuine, fold, identity, and attributes.
+        Columns to carry over: genuine, fold, and attributes; identity is kept where it is known.
     add : sequence of str
         More columns: log_likelihood_ratio, similarity, clusters, outside, decision.
     prior : float or "estimate", optional

@@ -396,11 +396,13 @@ def test_bad_settings_are_refused(settings, said):
 def test_no_counted_score_depends_on_its_last_digit():
     scores = np.array([0.1, 0.3, 0.3 + 1e-12, 0.7])
     found = counted(ImposterSet(np.linspace(0, 1, 2000), *twos(2000)), fpr=0.01)
-    for at, most in ((0.7, 1e-9), (0.3 + 1e-12, 1e-12), (0.1, 1e-9)):
+    for at, most in ((0.7, 3e-9), (0.3 + 1e-12, 1e-12), (0.1, 3e-9)):
         moved = replace(found, threshold=at, told_threshold=at).apart_from(scores)
         assert 0 < at - moved.threshold <= most * 1.01
         assert moved.told_threshold == moved.threshold
         np.testing.assert_array_equal(scores >= moved.threshold, scores >= at)
+    steps = replace(found, threshold=73.0).apart_from(np.array([70.0, 72.0, 73.0, 73.0, 75.0]))
+    assert steps.threshold == 72.5  # a scale with steps: halfway
     between = replace(found, threshold=0.5, told_threshold=float("nan")).apart_from(scores)
     assert between.threshold == 0.5
     assert np.isnan(between.told_threshold)

@@ -25,6 +25,7 @@ def test_all_columns_in_the_order_asked_for(model, halves):
     table = score_part(model, test, ["genuine"], Shift(share, 0.001), adding)
     columns = [column for name in names for column in COLUMNS[name]]
     expected = ["left", "right", "score", "probability", *columns, "genuine"]
+    expected += ["left_identity", "right_identity"]  # who is in them, where that is known
     assert table.column_names == expected
     said = model.apply(test)
     np.testing.assert_array_equal(table["similarity"], test.scores)

@@ -41,6 +41,7 @@ def test_a_pair_is_judged_as_the_model_judges_it(client, fitted_model, vectors):
         "source": "default",
         "fpr": None,
         "promised": False,
+        "assumption": "",
     }
 
 

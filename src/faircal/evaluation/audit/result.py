@@ -268,5 +268,5 @@ def audit_rankings(
     source = ScoreSource(**{key: text for key, text in labels.items() if key != "dataset"})
     curves = Curves(make_curves(rankings, source, score_range))
     groups, ties = tuple(rankings.groups), ties_at(rankings, checked_rates)
-    made = Audit(measures, groups, None, rankings.counts, curves, ties=ties)
-    return replace(made, **labels)
+    known: dict[str, Any] = {"uncertainty": None, "ties": ties, **labels}
+    return Audit(measures, groups, None, rankings.counts, curves, **known)

@@ -38,7 +38,7 @@ from faircal.model import OperatingPoint, Places
 from faircal.production.scoring.judging import Placing
 
 _SIDES = ("left", "right")
-#: Who is in an image; kept where it is asked for by this name.
+#: Who is in an image; kept where the data tells: without it, intervals of an audit are too narrow.
 IDENTITY = "identity"
 #: Whether evidence is at least as strong as is said; beside likelihood ratios and another share.
 AT_BOUND = "at_bound"
@@ -161,8 +161,8 @@ def score_part(
     model : Method
     part : Dataset
     keep : sequence of str
-        What to carry over: ``genuine``, ``fold``, and ``identity`` and attributes (as
-        ``left_NAME`` and ``right_NAME``).
+        What to carry over: ``genuine``, ``fold``, and attributes (as ``left_NAME`` and
+        ``right_NAME``). ``identity`` is in any case, where it is known.
     shift : Shift, optional
         Moves probabilities to another share of genuine pairs; scores stay.
     adding : Adding, optional
@@ -190,7 +190,8 @@ def score_part(
         columns["genuine"] = part.genuine.astype(np.int8)
     if "fold" in keep:
         columns["fold"] = pa.array(part.pairs.fold)
-    for name in keep:
+    known = part.images.identity is not None and IDENTITY not in keep
+    for name in (*keep, IDENTITY) if known else keep:
         if name in ("genuine", "fold"):
             continue
         column = part.images.identity if name == IDENTITY else part.images.attributes[name]
@@ -214,10 +215,10 @@ def _at_bound(model: Method, output: Output, asked: bool) -> dict[str, Any]:
 def needed_columns(model: Method, keep: Sequence[str], attributes: Collection[str]) -> set[str]:
     """Return what must be read of a score table besides its scores to score and keep columns.
 
-    Labels and folds are read in any case: they are checked on the way.
+    Labels and folds are read in any case: they are checked on the way. People are kept.
     """
     groups = attributes if model.needs.groups_to_apply else ()
-    return {"genuine", "fold", "probability", *keep, *groups}
+    return {"genuine", "fold", "probability", IDENTITY, *keep, *groups}
 
 
 @dataclass
