@@ -108,6 +108,48 @@ def test_at_a_global_rate(audit):
     assert [group["fnr"]["enough"] for group in point["groups"]] == [True, True]
 
 
+@pytest.mark.parametrize("decimals", [0, 15])
+def test_the_threshold_that_is_printed_counts_what_was_printed(decimals, tmp_path, run_here):
+    """On whole numbers with ties and on others; 'threshold' finds the same one."""
+    rng = np.random.default_rng(0)
+    genuine = rng.random(6000) < 0.4
+    score = np.clip(rng.normal(40 + 30 * genuine, 12), 0, 100).round(decimals)
+    rows = zip(genuine.astype(int), score.tolist(), *rng.integers(0, 300, (2, 6000)), strict=True)
+    lines = ["genuine,score,subject1,subject2,site"]
+    lines += [f"{','.join(map(str, row))},{'ab'[row[2] % 2]}" for row in rows]
+    table = tmp_path / "scores.csv"
+    table.write_text("\n".join(lines) + "\n")
+
+    def overall(*words):
+        words = ("audit", table, "--score-range", "0,100", "--features", "score", *words)
+        done = run_here([*map(str, words), "--out", str(tmp_path / "out")])
+        assert done.code == 0, done.err
+        record = json.loads((tmp_path / "out/audit.json").read_text("utf-8"))
+        assert record["interval_kind"].startswith("identity-aware")
+        points = {point["condition"]: point for point in record["operating_points"]}
+        return done.out, points
+
+    said, points = overall()
+    point = points["global_fpr=0.01"]
+    at = said.partition("at threshold ")[2].partition(" (")[0]
+    assert f"One threshold ({at}) for everybody, the lowest at which at most 1 % of all" in said
+    assert ("tied at the score just below it" in said) == (point["tied"] > 0) == (decimals == 0)
+    again, at_threshold = overall("--threshold", at)
+    assert f"at threshold {at}, percent" in again
+    for of, other in zip(
+        [point["overall"], *point["groups"]],
+        [at_threshold[""]["overall"], *at_threshold[""]["groups"]],
+        strict=True,
+    ):
+        for metric in ("fpr", "fnr"):
+            for what in ("errors", "trials", "value"):
+                assert of[metric][what] == other[metric][what]
+            assert of[metric]["errors"] % 1 == 0
+    words = ["--score-range", "0,100", "--feature", "score", "--fpr", "0.01", "--rule", "measured"]
+    done = run_here(["threshold", str(table), *words])
+    assert done.out.splitlines()[-1] == f"threshold: {float(at)!r}"
+
+
 def test_names_cannot_steer_the_terminal(audit):
     done, _ = audit({"[red]x[/red]": (400, 300), "\x1b[31my": (400, 300)}, "--threshold", "0.3")
     assert "[red]x[/red]" in done.out

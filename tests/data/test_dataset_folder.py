@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from faircal._base.errors import DataError
-from faircal.data import Dataset, load, save_dataset
+from faircal.data import Dataset, load, open_stream, save_dataset
 from faircal.data.simulation import simulate
 
 
@@ -208,6 +208,30 @@ def write(tmp_path):
         return path
 
     return make
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "names",
+    [
+        *(("id1", "id2"), ("identity1", "identity2"), ("subject_1", "subject_2")),
+        *(("left_subject", "right_subject"), ("left_person_id", "right_person_id")),
+    ],
+)
+def test_people_by_their_usual_names(suffix, names, write):
+    people = ["007", "8", "007", "9"], ["007", "9", "007", "8"]
+    columns = {"genuine": [1, 0, 1, 0], "score": [0.9, 0.1, 0.8, -0.2]}
+    path = write(suffix, columns | dict(zip(names, people, strict=True)))
+    data = load(path)
+    for pairs in (data, next(open_stream(path).parts())):
+        assert pairs.people.names == ("007", "8", "9")
+        assert [pairs.people.names[code] for code in pairs.people.left] == people[0]
+        assert [pairs.people.names[code] for code in pairs.people.right] == people[1]
+    assert data.attributes == ()
+    # What this library writes comes first.
+    columns |= dict.fromkeys(names, ["other"] * 4)
+    both = {"left_identity": people[0], "right_identity": people[1]}
+    assert load(write(suffix, columns | both)).people.names == ("007", "8", "9")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

@@ -109,6 +109,21 @@ def test_a_score_table(spark, scored):
     )
 
 
+def test_thresholds_are_those_of_one_machine_and_count_the_same(spark, scored):
+    pairs, alone = open_pairs(spark, scored, score_range=None), exact(scored, attribute="sex")[0]
+    found = audit(pairs, attribute="sex")
+    for row in found.rows:
+        if row.metric == "threshold":
+            assert row.value == alone.value("threshold", condition=row.condition)
+    at = found.value("threshold", condition="global_fpr=0.01")
+    again = audit(pairs, attribute="sex", threshold=at)
+    for group in ("global", *found.groups):
+        for metric in ("fpr", "fnr"):
+            one = found.result(metric, group=group, condition="global_fpr=0.01")
+            two = again.result(metric, group=group)
+            assert (one.errors, one.trials) == (two.errors, two.trials)
+
+
 def test_of_very_many_pairs_workers_count_scores(spark, scored, monkeypatch):
     monkeypatch.setattr("faircal.evaluation.audit.collected.MOST_EXACT", N - 1)
     found = audit(open_pairs(spark, scored), **SETTINGS)  # by the only attribute there is
