@@ -63,6 +63,7 @@ class Share(click.ParamType[Any]):
             "left_identity, right_identity": "Who is in the images, where DATA tells.",
             "probability": "P(genuine), at the share of genuine pairs of the fit, or --prior.",
             "log_likelihood_ratio": "Added: in nats; the same at any share of genuine pairs.",
+            "at_bound": "With those, and --prior: 1 where evidence is at least that strong.",
             "similarity": "Added: the cosine, or DATA's own score.",
             "left_cluster, right_cluster": "Added by clusters: where each image lies in the "
             "population that MODEL was fitted on.",

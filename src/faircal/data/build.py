@@ -131,7 +131,7 @@ _SIDES = ("left", "right")
 #: Columns that are neither scores nor attributes.
 _RESERVED = {"genuine", "fold", "left", "right", "probability", *chain(*PEOPLE_COLUMNS)}
 #: What ``faircal score --add`` says of images and pairs: groups only where they are asked for.
-_SAID = {"cluster", "outside", "decision"}
+_SAID = {"cluster", "outside", "decision", "at_bound"}
 
 
 @dataclass(frozen=True)
