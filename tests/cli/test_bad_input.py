@@ -462,9 +462,9 @@ FOLDER = [
     Case(
         "check: one class only",
         "check faces",
-        "faces: pairs of one class only: 132 (for example all genuine)",
-        "add the other class",
-        column(PAIRS, "genuine", [1] * 132),
+        "faces: pairs of one class only: 132 (for example all imposter)",
+        "add genuine pairs",
+        column(PAIRS, "genuine", [0] * 132),
         prints=True,
     ),
     Case("check: unknown attribute", "check faces --attribute gendr", "'gendr'", "mean gender?"),

@@ -186,9 +186,11 @@ def test_one_class_only(sound, genuine):
         pairs={"genuine": np.full(len(sound), genuine)},
         images={"identity": people, "attributes": {}, "crossed": ()},
     )
-    errors = [fault for fault in find_faults(data) if fault.severity == "error"]
-    assert [fault.what for fault in errors] == ["pairs of one class only"]
-    assert errors[0].example == ("all genuine" if genuine else "all imposter")
+    faults = {fault.what: fault for fault in find_faults(data)}
+    fault = faults["pairs of one class only"]
+    # Genuine pairs alone will do for a method that takes its strangers from a cohort.
+    assert fault.severity == ("warning" if genuine else "error")
+    assert fault.example == ("all genuine" if genuine else "all imposter")
 
 
 def test_no_labels(sound):

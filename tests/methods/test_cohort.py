@@ -285,6 +285,55 @@ class TestCohorts:
             CohortFairCal().fit(parts[0].with_cohort(twice))
 
 
+class TestGenuinePairsOnly:
+    """No imposter pair of one's own."""
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def genuine(parts):
+        return parts[0].subset(parts[0].genuine)
+
+    def test_the_same_model(self, parts, genuine):
+        """As with imposters, but for images that are in no genuine pair."""
+        images = genuine.used_images()
+        calibration = parts[0]
+        known = np.isin([calibration.pairs.left, calibration.pairs.right], images).all(axis=0)
+        both, alone = (
+            CohortFairCal(share_genuine=0.3).fit(data).predict_proba(parts[1])
+            for data in (calibration.subset(known), genuine)
+        )
+        assert (~calibration.genuine[known]).any()
+        np.testing.assert_array_equal(both, alone)
+
+    def test_what_share_probabilities_are_for(self, parts, genuine):
+        model = CohortFairCal().fit(genuine)
+        assert model.diagnostics_.figures["calibrated_at"] == 0.5
+        assert "all calibration pairs are genuine" in model.diagnostics_.notes[0]
+        given = CohortFairCal(share_genuine=0.2).fit(genuine)
+        assert given.diagnostics_.figures["calibrated_at"] == 0.2
+        assert not any("genuine" in text for text in given.diagnostics_.notes)
+        assert CohortFairCal().fit(parts[0]).diagnostics_.figures["calibrated_at"] == pytest.approx(
+            parts[0].genuine.mean()
+        )
+
+    def test_a_file_that_can_be_watched(self, genuine, parts, tmp_path):
+        """Strangers of the survey are drawn at random."""
+        faircal.save_dataset(genuine, tmp_path / "data")
+        fitted = faircal.fit_model(
+            tmp_path / "data", tmp_path / "m.faircal", method="cohort", cohort=parts[0].cohort
+        )
+        about = fitted.model.about_
+        assert about.population.watchable
+        assert about.evidence.low < 0 < about.evidence.high
+        assert any("No imposter pair was among" in text for text in about.provenance.limits)
+        assert any("50.0 % of the pairs are genuine;" in text for text in about.provenance.limits)
+
+    def test_a_cohort_drawn_from_them(self, genuine):
+        drawn = draw_cohort(genuine.with_cohort(None), 2, "ethnicity", 0)
+        assert drawn.genuine.all()
+        assert np.isfinite(CohortFairCal().fit(drawn).predict_proba(genuine)).all()
+
+
 @pytest.mark.parametrize("score", [lambda cosine: cosine**3, lambda cosine: np.sqrt(1 + cosine)])
 def test_scores_that_are_no_cosines(parts, score):
     calibration = parts[0]

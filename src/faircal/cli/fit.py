@@ -147,10 +147,14 @@ def command(
         print_json({"model": str(out), "method": method, "figures": figures})
     else:
         click.echo(str(out))
-        note(_next(out, source, how["feature"], how["leave_out"]))
+        made = fitted.model.about_.provenance
+        imposters = made is None or made.counts["imposters"] != 0
+        note(_next(out, source, how["feature"], how["leave_out"], imposters))
 
 
-def _next(out: Path, source: PairFiles, feature: str | None, fold: str | None) -> str:
+def _next(
+    out: Path, source: PairFiles, feature: str | None, fold: str | None, imposters: bool
+) -> str:
     """Say what comes after a fit: a threshold, found on people whom the model does not know."""
     data = ["DATA"] if fold is None else [str(source.path), "--fold", fold]
     read = [] if source.normalize else ["--raw"]
@@ -158,6 +162,8 @@ def _next(out: Path, source: PairFiles, feature: str | None, fold: str | None) -
         read.append("--score-range={:g},{:g}".format(*source.score_range))
     if feature is not None:
         read += ["--feature", feature]
+    if not imposters:
+        read += ["--imposters-from", "COHORT"]
     end = ["--fpr", "0.01", "--out", str(out)]
     words = shlex.join(["faircal", "threshold", str(out), *data, *read, *end])
     return f"next: {words}" + ("" if fold is not None else ", on people left out")

@@ -125,8 +125,8 @@ def check_setting(method: str, name: str, value: Any) -> None:
     }
     defaults = METHODS[method].defaults()
     default = defaults.get(name)
-    # Lists and mappings are the method's to check, with what they hold.
-    if name not in defaults or isinstance(default, tuple | dict) or isinstance(value, dict):
+    # Lists, mappings, and what may be of two kinds, are the method's to check.
+    if name not in defaults or isinstance(default, tuple | dict | None) or isinstance(value, dict):
         return
     kind, expected = kinds.get(type(default), (str, "text"))
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):

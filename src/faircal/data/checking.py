@@ -188,10 +188,12 @@ def _labels(data: Dataset) -> Iterator[Fault]:
             "they can be scored; to fit or measure, add the column 'genuine'",
         )
     elif genuine.all() or not genuine.any():
-        only = "genuine" if genuine.all() else "imposter"
-        yield Fault(
-            "error", "pairs of one class only", len(data), f"all {only}", "add the other class"
-        )
+        fault = "pairs of one class only", len(data)
+        remedy = "add imposter pairs, or fit a method that needs none (--method cohort)"
+        if genuine.any():
+            yield Fault("warning", *fault, "all genuine", remedy)
+        else:
+            yield Fault("error", *fault, "all imposter", "add genuine pairs")
 
 
 def _folds(data: Dataset) -> Iterator[Fault]:

@@ -40,6 +40,8 @@ class Needs:
     Parameters
     ----------
     embeddings : bool
+    imposters : bool
+        Imposter pairs of one's own, beside the genuine ones that every method needs.
     groups_to_fit, groups_to_apply : bool
         The groups of the pairs, when fitting or when applying.
     several_attributes : bool
@@ -58,6 +60,7 @@ class Needs:
     """
 
     embeddings: bool = False
+    imposters: bool = True
     groups_to_fit: bool = False
     groups_to_apply: bool = False
     several_attributes: bool = False
@@ -153,7 +156,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         checkpoint: str | Path | None = None,
         resume: bool | None = True,
     ) -> Self:
-        """Fit on the pairs of `data`, which must hold both classes.
+        """Fit on the pairs of `data`, of both classes unless the method needs no imposters.
 
         Parameters
         ----------
@@ -181,7 +184,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         )
         self.score_range_ = inputs.score_range
         self._fit(inputs)
-        self.diagnostics_.figures[SHARE_FIGURE] = inputs.share_genuine
+        self.diagnostics_.figures.setdefault(SHARE_FIGURE, inputs.share_genuine)
         if isinstance(inputs, CountedFitting):
             self.diagnostics_.note(inputs.note())
         self._fitted = True
@@ -320,6 +323,9 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         for name, least in _LEAST.items():
             if name in parameters:
                 check_integer(name, parameters[name], least)
+        attribute = parameters.get("attribute")
+        if not isinstance(attribute, str | None):
+            raise ParameterError(f"attribute: expected the name of one, found {attribute!r}")
         if "calibrator" in parameters:
             make_calibrator(parameters["calibrator"], (-1.0, 1.0))
         if "target_fpr" in parameters:
@@ -375,7 +381,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         needs, labels = self.needs, fitting if labels is None else labels
         genuine = data.genuine if labels else np.empty(0, dtype=bool)
         if labels:
-            check_classes(int(genuine.sum()), len(genuine), data.where)
+            check_classes(int(genuine.sum()), len(genuine), data.where, needs.imposters)
         groups = None
         if needs.groups_to_fit if fitting else needs.groups_to_apply:
             groups = data.groups(attribute)
@@ -427,6 +433,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             data,
             partial(self._inputs, fitting=True, labels=False),
             by_image=self.needs.embeddings,
+            imposters=self.needs.imposters,
             group_names=data.group_names(attribute) if self.needs.groups_to_fit else (),
             settings={"method": self.name, **self.get_params(deep=False)},
             job=job,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from faircal._base.container import prefixed, unprefixed
 from faircal._base.errors import DataError, ParameterError
 from faircal.calibrators import Calibrator, make_calibrator, sigmoid
+from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.compute import Engine
 from faircal.compute.gaussians import mixture_shares
 from faircal.compute.threads import each, one_blas_thread
@@ -31,6 +32,11 @@ _PARTS, _PAIRS = 5, 16384
 _ROUNDED = 0.01
 #: An image below this trust is not represented; so large a part of images is worth a note.
 _TRUSTED, _MANY = 0.5, 0.2
+#: What is taken where nothing says how many pairs are genuine.
+_HALF = (
+    "all calibration pairs are genuine, so nothing says what share of pairs is: probabilities are "
+    "for one half; set share_genuine, or score with --prior"
+)
 #: Standard deviations of closeness by which a cohort may be off before that is worth a note.
 _OFF = 3.0
 
@@ -61,7 +67,8 @@ class CohortFairCal(Method):
     calibrator : str or Calibrator
         What T comes from; see `faircal.calibrators`.
     share_genuine : float, optional
-        Share of genuine pairs that probabilities are for. None: that of the calibration pairs.
+        Share of genuine pairs that probabilities are for. None: that of the calibration pairs, or
+        one half, with a note, where all of these are genuine.
     random_state : int
         Seed of the pairs drawn and of the people held out.
 
@@ -85,7 +92,7 @@ class CohortFairCal(Method):
 
     name = "cohort"
     title = "CohortFairCal"
-    needs = Needs(embeddings=True, folds=True, cohort="required")
+    needs = Needs(embeddings=True, imposters=False, folds=True, cohort="required")
     claims = Claims(improves_accuracy=True, fairly_calibrated=True, predictive_equality=True)
 
     calibrator: str | Calibrator = "beta"
@@ -143,7 +150,7 @@ class CohortFairCal(Method):
         one, two, weight = images.strangers(_STRANGERS, rng)
         parts = 1 + images.parts(_PARTS, rng)[images.person]
         offset = self._offset(own, images, rng)
-        share = self.share_genuine or inputs.share_genuine
+        share = self.diagnostics_.figures[SHARE_FIGURE] = self._share(inputs)
         weight *= len(taken) * (1 - share) / share
         trusted = np.ones((len(one), 1))
         sides = [np.hstack([values, trusted]) for values in images.sides(one, two)]
@@ -157,6 +164,13 @@ class CohortFairCal(Method):
             part=np.concatenate([np.stack([part, part], 1), np.stack([parts[one], parts[two]], 1)]),
             unit=float(weight.sum() / len(images.group) + len(taken) / own_people),
         )
+
+    def _share(self, inputs: Inputs) -> float:
+        """Return the share of genuine pairs that probabilities are for."""
+        if self.share_genuine is None and inputs.share_genuine == 1:
+            self.diagnostics_.note(_HALF)
+            return 0.5
+        return self.share_genuine or inputs.share_genuine
 
     def _offset(self, own: _OwnImages, images: CohortImages, rng: np.random.Generator) -> _Offset:
         """Return how far the user's images lie off the cohort's, by strangers at random.

@@ -206,12 +206,13 @@ def declared(given: T | None, what: str) -> T:
     return given
 
 
-def check_classes(genuine: int, pairs: int, where: str) -> None:
-    """Raise unless there are both genuine and imposter pairs to fit on."""
-    if genuine in (0, pairs):
+def check_classes(genuine: int, pairs: int, where: str, imposters: bool = True) -> None:
+    """Raise unless there are genuine pairs to fit on and, where they are needed, imposters."""
+    if genuine == 0 or (imposters and genuine == pairs):
+        expected = "genuine and imposter pairs" if imposters else "genuine pairs"
         raise DataError(
-            f"{where}: expected genuine and imposter pairs, found one class only "
-            f"({pairs} pairs); add the other class"
+            f"{where}: expected {expected}, found one class only ({pairs} pairs); "
+            "add the other class"
         )
 
 

@@ -83,6 +83,7 @@ class CountedFitting(Fitting):
         inputs: Callable[[Dataset], Inputs],
         *,
         by_image: bool,
+        imposters: bool,
         group_names: tuple[str, ...],
         settings: Mapping[str, Any],
         job: Job,
@@ -97,6 +98,8 @@ class CountedFitting(Fitting):
             Makes of a part what the method may see of it.
         by_image : bool
             Whether the method may see embeddings, and which images occur.
+        imposters : bool
+            Whether there must be some.
         group_names : tuple of str
             The groups of all pairs, where it may see them.
         settings : mapping
@@ -106,7 +109,7 @@ class CountedFitting(Fitting):
             Where the method may see it.
         """
         summary = DataSummary.of(pairs, "looking through the pairs", job.progress, ("genuine",))
-        check_classes(summary.genuine, summary.pairs, pairs.where)
+        check_classes(summary.genuine, summary.pairs, pairs.where, imposters)
         what = {
             "version": __version__,
             "data": pairs.fingerprint(),

@@ -191,12 +191,23 @@ def limits_of_pairs(
             "treated alike, can't be told."
         )
     yield from _of_groups(facts)
-    pairs, imposters = facts.counts["pairs"] or 0, facts.counts["imposters"] or 0
+    yield from _of_classes(model, facts.counts)
+
+
+def _of_classes(model: Method, counts: Mapping[str, int | None]) -> Iterator[str]:
+    """Say what share of genuine pairs probabilities are for, and what imposters can show."""
+    pairs, imposters = counts["pairs"] or 0, counts["imposters"] or 0
     share = model.diagnostics_.figures.get(SHARE_FIGURE, (pairs - imposters) / max(pairs, 1))
+    as_there = ", as in calibration" if share == (pairs - imposters) / max(pairs, 1) else ""
     yield (
-        f"Probabilities hold where {_percent(share)} of the pairs are genuine, as in calibration; "
+        f"Probabilities hold where {_percent(share)} of the pairs are genuine{as_there}; "
         "where the share is another, they must be moved to it (--prior)."
     )
+    if not imposters:
+        yield (
+            "No imposter pair was among the calibration pairs: what it makes of different people "
+            "rests on the cohort, and on pairs drawn at random from the calibration images."
+        )
     # With none among n, 3 / n is the most that the rate can be with 95 % confidence.
     if imposters and 3 / imposters < 1:
         yield (

@@ -146,7 +146,7 @@ def draw_cohort(data: Dataset, n: int, attribute: str | None = None, seed: int =
     )
     inside = np.isin(np.arange(len(data.images)), rows)
     kept = data.subset(~(inside[data.pairs.left] | inside[data.pairs.right]))
-    if not len(kept) or kept.genuine.all() or not kept.genuine.any():
+    if len(np.unique(kept.genuine)) < len(np.unique(data.genuine)):
         raise DataError(
             f"{data.where}: without {int(taken.sum())} people as a cohort {len(kept)} pairs are "
             "left, not of both classes; draw fewer a group"

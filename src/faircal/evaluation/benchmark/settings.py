@@ -387,8 +387,8 @@ def _check_calibration(calibration: Dataset, where: str, clusters: int) -> None:
     """Raise where calibration pairs are of one class, or have too few images."""
     if calibration.genuine.all() or not calibration.genuine.any():
         raise DataError(
-            f"{where}, expected genuine and imposter pairs, found one class only; mix both classes "
-            "in every fold"
+            f"{where}, expected genuine and imposter pairs, found one class only; a benchmark "
+            "measures both: mix both classes in every fold"
         )
     images = len(calibration.used_images())
     if clusters > images:

@@ -81,7 +81,8 @@ def survey(model: Method, data: PairParts, *, random_state: int = 0) -> Populati
     model : Method
         Fitted on `data`.
     data : Dataset, PairStream or SparkPairs
-        Labelled. Of many pairs some are taken.
+        Labelled. Of many pairs some are taken. Where none is of imposters (`Needs`), as many are
+        drawn at random from its images.
     random_state : int
         Seed of what is drawn; the same seed gives the same counts.
 
@@ -96,7 +97,7 @@ def survey(model: Method, data: PairParts, *, random_state: int = 0) -> Populati
     if not model._fitted:
         raise NotFittedError(f"{type(model).__name__} is not fitted yet; call fit first")
     rng = np.random.default_rng(random_state)
-    taken, buckets = CalibrationPairs.of(model, data, rng), []
+    taken, buckets = CalibrationPairs.of(model, _with_imposters(data, random_state), rng), []
     for numbers in (taken.people, taken.images):  # both are dealt to buckets, evenly
         distinct, of = np.unique(numbers, return_inverse=True)
         dealt = rng.permutation(len(distinct))[of.reshape(numbers.shape)]
@@ -127,10 +128,21 @@ def survey(model: Method, data: PairParts, *, random_state: int = 0) -> Populati
     return population
 
 
+def _with_imposters(data: PairParts, seed: int) -> PairParts:
+    """Return pairs, with random imposters where there are none and embeddings score them."""
+    if not (isinstance(data, Dataset) and data.has_images and data.genuine.all()):
+        return data
+    if any(feature.scores is not None for feature in data.features.values()):
+        return data
+    from faircal.data.pairing import redraw_imposters
+
+    return redraw_imposters(data, seed=seed, number=len(data))
+
+
 def _evidence(model: Method, taken: CalibrationPairs) -> EvidenceBounds | None:
     """Return how far likelihood ratios may go; None where no share of genuine pairs is known."""
     share = model.diagnostics_.figures.get(SHARE_FIGURE)
-    if share is None:
+    if share is None or taken.genuine.all():
         return None
     genuine, people = taken.genuine, taken.people
     # Who has many pairs counts for one nevertheless; a genuine pair is of one person.
