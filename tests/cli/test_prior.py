@@ -48,7 +48,10 @@ class TestGivenShare:
         said = model.predict_proba(faircal.load("faces"))
         expected = shift_prior(said, calibrated_at=0.25, prior=0.001)
         np.testing.assert_allclose(moved["probability"], expected, rtol=1e-12)
-        assert moved.drop_columns("probability").equals(plain.drop_columns("probability"))
+        assert moved.drop_columns(["probability", "prior"]).equals(
+            plain.drop_columns("probability")
+        )
+        assert set(moved["prior"].to_pylist()) == {0.001}
         told = json.loads(done.out)
         assert (told["prior"], told["calibrated_at"]) == (0.001, 0.25)
 

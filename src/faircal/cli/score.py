@@ -62,6 +62,7 @@ class Share(click.ParamType[Any]):
             "score": "What the method ranks by: higher is more alike.",
             "left_identity, right_identity": "Who is in the images, where DATA tells.",
             "probability": "P(genuine), at the share of genuine pairs of the fit, or --prior.",
+            "prior": "With --prior: that share.",
             "log_likelihood_ratio": "Added: in nats; the same at any share of genuine pairs.",
             "at_bound": "With those, and --prior: 1 where evidence is at least that strong.",
             "similarity": "Added: the cosine, or DATA's own score.",

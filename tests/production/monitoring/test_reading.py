@@ -77,17 +77,16 @@ def test_probabilities_are_those_that_users_were_given(model, tmp_path):
 
 
 def test_labels_of_evidence_at_a_bound_tell_nothing(model, tmp_path):
-    """It may be far stronger than was said: in decisions by their share, in scored files so."""
+    """It may be far stronger than was said. Without a share they are the model's own."""
     bounded = copy(model)
     bounded.about_ = replace(model.about_, evidence=EvidenceBounds(-2.0, 3.0, 20.0, 30.0))
     high = float(expit(3.0 + logit(0.01)))
     numbers = {"score": [0.1, 0.2, 0.3], "probability": [0.5, high, 0.3], "genuine": [1, 0, 1]}
-    at_share = {"kind": ["verify"] * 3, "prior": [0.5, 0.01, 0.3]}
-    flagged = {"at_bound": [0, 1, 0]}
-    for columns in (at_share, flagged):
-        (part,) = opened(bounded, tmp_path, **numbers, **columns).parts()
-        assert part.labels()[0].tolist() == [0.5, 0.3]
-        assert part.probability.tolist() == numbers["probability"]
+    (part,) = opened(bounded, tmp_path, **numbers, prior=[0.5, 0.01, 0.3]).parts()
+    assert part.labels()[0].tolist() == [0.5, 0.3]
+    assert part.probability.tolist() == numbers["probability"]
+    (part,) = opened(bounded, tmp_path, **numbers, at_bound=[0, 1, 0]).parts()
+    assert part.labels()[0].tolist() == numbers["probability"]
 
 
 def test_pairs_of_one_batch_staycut_between_moments():

@@ -24,7 +24,7 @@ def test_all_columns_in_the_order_asked_for(model, halves):
     adding = Adding.of(model, [*names, "decision"])
     table = score_part(model, test, ["genuine"], Shift(share, 0.001), adding)
     columns = [column for name in names for column in COLUMNS[name]]
-    expected = ["left", "right", "score", "probability", *columns, "genuine"]
+    expected = ["left", "right", "score", "probability", *columns, "prior", "genuine"]
     expected += ["left_identity", "right_identity"]  # who is in them, where that is known
     assert table.column_names == expected
     said = model.apply(test)

@@ -34,7 +34,7 @@ from faircal.methods.clusters import model_space
 from faircal.production.monitoring.counts import Bool, Float64
 from faircal.production.monitoring.pairs_in_use import IdentifiedBy, PairsInUse, numbers_of
 from faircal.production.scoring.judging import Placing
-from faircal.production.scoring.run import AT_BOUND, Adding, score_part
+from faircal.production.scoring.run import Adding, score_part
 
 _SIDES = ("left", "right")
 _BY_SIDE = ("cluster", "outside", "identity")
@@ -122,10 +122,10 @@ class WatchedSource:
         return PairsInUse(score, probability, **columns, genuine=genuine)
 
     def _at_bound(self, of: _CheckedColumns, probability: Float64) -> Bool:
-        """Say where evidence is at a bound: scored files have a column, decisions the share."""
-        bounds, at_bound = self.model.about_.evidence, of.flags(AT_BOUND)
-        if at_bound is not None or bounds is None or "prior" not in of.table.column_names:
-            return np.zeros(len(probability), bool) if at_bound is None else at_bound == 1
+        """Say where evidence is at a bound: where probabilities were given for a share."""
+        bounds = self.model.about_.evidence
+        if bounds is None or "prior" not in of.table.column_names:
+            return np.zeros(len(probability), bool)
         share = of.numbers("prior", 0, 1, "a share", np.zeros(len(probability), bool))
         return bounds.reached(logit(probability) - logit(share))
 
@@ -147,7 +147,7 @@ def _open_table(path: Path, model: Method, sha256: str) -> WatchedSource:
         for name, what in (("cluster", "cluster occupancy"), ("outside", "the share outside"))
         if f"left_{name}" not in present
     ]
-    columns = [*_SIDES, "score", "probability", "genuine", "kind", "model", "at", "prior", AT_BOUND]
+    columns = [*_SIDES, "score", "probability", "genuine", "kind", "model", "at", "prior"]
     columns += [f"{side}_{name}" for name in _BY_SIDE for side in _SIDES]
     needed, timed = [name for name in columns if name in present], "at" in present
 

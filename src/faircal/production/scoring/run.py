@@ -185,7 +185,7 @@ def score_part(
     columns |= {"score": output.score, "probability": probability}
     if adding is not None:
         columns |= adding.columns(part, output, probability, places)
-    columns |= _at_bound(model, output, shift is not None or "log_likelihood_ratio" in columns)
+    columns |= _evidence(model, output, shift, "log_likelihood_ratio" in columns)
     if "genuine" in keep:
         columns["genuine"] = part.genuine.astype(np.int8)
     if "fold" in keep:
@@ -203,13 +203,19 @@ def score_part(
     return pa.table(columns)
 
 
-def _at_bound(model: Method, output: Output, asked: bool) -> dict[str, Any]:
-    """Return, where asked for, the column that says where evidence is at a bound of the model."""
+def _evidence(model: Method, output: Output, shift: Shift | None, asked: bool) -> dict[str, Any]:
+    """Return the share that probabilities are for, and where evidence is at a bound of the model.
+
+    The latter where likelihood ratios are `asked` for, too.
+    """
     bounds = model.about_.evidence
-    if bounds is None or not asked:
-        return {}
-    ratio = log_likelihood_ratio(output.probability, calibrated_at=fitted_share(model))
-    return {AT_BOUND: bounds.reached(ratio).astype(np.int8)}
+    columns: dict[str, Any] = {}
+    if shift is not None:
+        columns["prior"] = np.full(len(output.score), shift.prior)
+    if bounds is not None and (asked or shift is not None):
+        ratio = log_likelihood_ratio(output.probability, calibrated_at=fitted_share(model))
+        columns[AT_BOUND] = bounds.reached(ratio).astype(np.int8)
+    return columns
 
 
 def needed_columns(model: Method, keep: Sequence[str], attributes: Collection[str]) -> set[str]:
