@@ -16,7 +16,7 @@ same points anywhere, as far as rounding allows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -228,11 +228,19 @@ class _CandidatesInMemory:
 # --------------------------------------------------------------------- moving
 
 
-def _sums_of(points: Float32, labels: NDArray[np.int32], n_clusters: int) -> Float64:
-    """Sum the points of each cluster, in float64, shape (n_clusters, d)."""
-    ones, places = np.ones(len(labels)), np.arange(len(labels) + 1)
-    one_hot = csr_array((ones, labels, places), shape=(len(labels), n_clusters))
-    return np.asarray(one_hot.T @ points.astype(np.float64))
+def sums_of(
+    points: NDArray[Any],
+    labels: NDArray[np.integer],
+    n_labels: int,
+    rows: NDArray[np.integer] | None = None,
+) -> Float64:
+    """Sum the points of each label, such as a cluster or a person, in float64: (n_labels, d).
+
+    `labels` are of `rows`, of all points by default.
+    """
+    rows = np.arange(len(labels)) if rows is None else rows
+    belongs = csr_array((np.ones(len(labels)), (labels, rows)), shape=(n_labels, len(points)))
+    return np.asarray(belongs @ points.astype(np.float64, copy=False))
 
 
 class _Lloyd:
@@ -265,7 +273,7 @@ class _Lloyd:
         self._look_at(self.everyone)
         # Sums of a block take no more room than its points.
         for part in each(
-            lambda block: _sums_of(self.points[block], self.labels[block], n_clusters),
+            lambda block: sums_of(self.points[block], self.labels[block], n_clusters),
             len(self.points),
             max(_BLOCK, 2 * n_clusters),
         ):

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from scipy.special import log_softmax, softmax
 
 from faircal._base.errors import DataError
+from faircal.compute.kmeans import sums_of
 from faircal.compute.threads import each, one_blas_thread
 
 Float64 = NDArray[np.float64]
@@ -146,9 +147,9 @@ class CohortImages:
         known = known[np.argsort(person[known], kind="stable")]
         unit, group = unit[known], group[known]
         place = np.unique(person[known], return_inverse=True)[1]
-        own = csr_array((np.ones(len(place)), (place, np.arange(len(place)))))
+        images = np.bincount(place)
         # In single precision, as they are kept.
-        means = np.asarray(own @ unit) / np.bincount(place)[:, None]
+        means = sums_of(unit, place, len(images)) / images[:, None]
         people = means.astype(np.float32).astype(np.float64)
         votes = csr_array((np.ones(len(place)), (place, group))).toarray()
         of_person = np.unique(votes.argmax(axis=1), return_inverse=True)[1]
@@ -159,8 +160,7 @@ class CohortImages:
                 f"person in one group, found people: {len(people)}, groups: {len(sizes)}; "
                 "add people"
             )
-        members = csr_array((np.ones(len(people)), (of_person, np.arange(len(people)))))
-        centers = np.asarray(members @ people) / sizes[:, None]
+        centers = sums_of(people, of_person, len(sizes)) / sizes[:, None]
         middle = unit.mean(axis=0)
         spread = float(np.einsum("ij,ij->", unit, unit)) / len(unit) - float(middle @ middle)
         sharpness = _sharpness(people, of_person, centers, spread)

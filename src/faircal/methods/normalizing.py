@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from faircal._base.container import prefixed, unprefixed
 from faircal._base.errors import DataError
 from faircal.calibrators import Calibrator, make_calibrator
 from faircal.compute import Engine
+from faircal.compute.kmeans import sums_of
 from faircal.compute.threads import each, one_blas_thread
 from faircal.methods.base import Method, Output, check_truth
 from faircal.methods.inputs import Float64, ImageValues, Inputs, Space, declared
@@ -170,12 +170,10 @@ class CohortPeople:
 
         Where `image` is given, `person` and `group` are of these rows of `vectors`.
         """
-        image = np.arange(len(vectors)) if image is None else image
         group = np.zeros_like(person) if group is None else group
         width = int(group.max()) + 1
         keys, code = np.unique(person * width + group, return_inverse=True)
-        places = csr_array((np.ones(len(code)), (code, image)), (len(keys), len(vectors)))
-        sums = np.asarray(places @ vectors)
+        sums = sums_of(vectors, code, len(keys), image)
         sums /= np.maximum(np.sqrt(np.einsum("ij,ij->i", sums, sums)), 1e-12)[:, None]
         return cls(sums, *np.divmod(keys, width))
 

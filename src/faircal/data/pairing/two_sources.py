@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal.compute.gaussians import mixture_shares
+from faircal.compute.kmeans import sums_of
 from faircal.data.cohort import Cohort
 from faircal.data.cohort_overlap import join_cohort
 from faircal.data.columns import UNKNOWN, Column
@@ -244,7 +245,7 @@ def group_shares(
     """
     n_groups, rows = int(group.max()) + 1, np.arange(len(theirs))
     _, who = np.unique(np.stack([person, group]), axis=1, return_inverse=True)
-    each, sums = _sums(theirs, who), _sums(theirs, group)
+    each, sums = sums_of(theirs, who, int(who.max()) + 1), sums_of(theirs, group, n_groups)
     sizes = np.bincount(group).astype(np.float64)
     places, mine = theirs @ sums.T, own @ (sums / sizes[:, None]).T
     # Nobody is compared with himself.
@@ -267,13 +268,6 @@ def group_shares(
     likelihood[:, people == 0] = -np.inf
     likelihood = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
     return mixture_shares(likelihood, np.ones(len(own)) if weight is None else weight)
-
-
-def _sums(vectors: NDArray[np.float32], code: NDArray[np.integer]) -> Floats:
-    """Return the sums of the vectors of each code 0, 1, …, all of which occur."""
-    order = np.argsort(code, kind="stable")
-    starts = np.flatnonzero(np.diff(code[order], prepend=-1))
-    return np.add.reduceat(vectors[order], starts, axis=0, dtype=np.float64)
 
 
 def _by_chance(
