@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pandas as pd
@@ -139,16 +140,18 @@ def test_range_refused(score_range, faces):
         Dataset(embeddings=faces.vectors, pairs=faces.pairs, score_range=score_range)
 
 
-def test_split_shares_the_vectors(expected, faces):
-    calibration, test = expected.split(test_fold=2)
+def test_split_shares_the_vectors(faces):
+    del faces.images["identity"]  # they are in several folds
+    data = Dataset(embeddings=faces.vectors, pairs=faces.pairs, attributes=faces.images)
+    calibration, test = data.split(test_fold=2)
     for part in (calibration, test):
         assert np.shares_memory(part.embeddings.vectors, faces.vectors)
-        assert part.images is expected.images
+        assert part.images is data.images
     assert set(calibration.pairs.fold) == {1, 3}
     assert set(test.pairs.fold) == {2}
-    assert len(calibration) + len(test) == len(expected)
+    assert len(calibration) + len(test) == len(data)
     inside = faces.pairs["fold"] == 2
-    np.testing.assert_array_equal(test.scores, expected.scores[inside])
+    np.testing.assert_array_equal(test.scores, data.scores[inside])
     np.testing.assert_array_equal(test.genuine, faces.pairs["genuine"][inside] == 1)
 
 
@@ -161,7 +164,33 @@ def test_folds_by_name(faces):
     pairs = faces.pairs | {"fold": np.array(["x", "y", "z"])[faces.pairs["fold"] - 1]}
     data = Dataset(embeddings=faces.vectors, pairs=pairs, attributes=faces.images)
     assert data.fold_names == ["x", "y", "z"]
-    assert len(data.split("y")[1]) == (faces.pairs["fold"] == 2).sum()
+    assert len(data.only("y")) == (faces.pairs["fold"] == 2).sum()
+
+
+def test_people_who_are_calibrated_on_and_tested_on():
+    """Of a hundred people five may be in both parts, and are counted; six are refused."""
+    person = np.arange(100)
+    one = {"left": person, "right": person + 100, "genuine": np.ones(100), "fold": np.full(100, 1)}
+
+    def data(shared):
+        more = {"left": person[:shared], "right": person[:shared] + 200, "genuine": np.ones(shared)}
+        more["fold"] = np.full(shared, 2)
+        return Dataset(
+            embeddings=np.eye(300, dtype=np.float32) + 0.1,
+            pairs={key: np.concatenate([one[key], more[key]]) for key in one},
+            attributes={"identity": [f"p{who}" for who in np.tile(person, 3)]},
+        )
+
+    told = r"fold 1: 5 of 100 people are in other folds, too \(for example identity p0\)"
+    for part in data(5).split(1):
+        (note,) = part.notes
+        assert re.search(told, note)
+    with pytest.raises(
+        DataError, match=r"fold 1: 6 of 100 .*; more than 5 % are refused: drop the"
+    ):
+        data(6).split(1)
+    assert len(data(6).only(1)) == 100
+    assert data(0).split(1)[0].notes == ()
 
 
 def test_subset_by_mask_and_by_rows(expected):

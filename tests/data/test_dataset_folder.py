@@ -42,7 +42,7 @@ def test_embeddings_stay_mapped(folder, faces, dtype):
     np.save(folder / "embeddings.npy", faces.vectors.astype(dtype))
     data = load(folder)
     assert isinstance(data.embeddings.vectors, np.memmap)
-    for part in data.split(1):
+    for part in (data.only(1), data.subset(np.arange(5))):
         assert isinstance(part.embeddings.vectors, np.memmap)
         assert np.shares_memory(part.embeddings.vectors, data.embeddings.vectors)
     expected = Dataset(

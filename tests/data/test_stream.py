@@ -288,7 +288,7 @@ class TestFolds:
             write(table.set_column(3, "fold", pa.array(names)), pairs_file)
         whole = load(folder)
         for fold in whole.fold_names:
-            rest, one = whole.split(fold)
+            rest, one = whole.subset(whole.pairs.fold != fold), whole.only(fold)
             for opened, expected in (
                 (open_stream(folder, batch=batch, fold=fold), one),
                 (open_stream(folder, batch=batch, leave_out=str(fold)), rest),
@@ -300,11 +300,11 @@ class TestFolds:
     def test_of_a_score_table_keeps_row_numbers(self, scores, tmp_path):
         path = tmp_path / "scores.parquet"
         write(scores, path)
-        check_same(open_stream(path, batch=5, fold=2), load(path).split(2)[1])
+        check_same(open_stream(path, batch=5, fold=2), load(path).only(2))
 
     def test_is_kept_where_the_column_is_not_asked_for(self, pairs_file, folder):
         opened = open_stream(folder, batch=5, fold=2)
-        assert sum(map(len, opened.parts(columns=()))) == len(load(folder).split(2)[1])
+        assert sum(map(len, opened.parts(columns=()))) == len(load(folder).only(2))
 
     def test_unknown(self, pairs_file, folder):
         with pytest.raises(ParameterError, match="faces: no fold 'x'; expected one of 1, 2, 3"):

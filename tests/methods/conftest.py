@@ -51,6 +51,12 @@ def one_thread():
         yield
 
 
+@pytest.fixture
+def any_labels(monkeypatch):
+    """Labels may contradict identities in all pairs."""
+    monkeypatch.setattr("faircal.data.summary.MOST_WRONG", 1)
+
+
 @pytest.fixture(scope="session")
 def data():
     """Four ethnicities × two genders, with cross-group pairs: 1600 pairs of 480 images."""

@@ -331,6 +331,7 @@ class TestWhatIsSeen:
             make(name).fit(calibration)
         np.testing.assert_array_equal(outputs(fitted, test), outputs(fitted, parts[1]))
 
+    @pytest.mark.usefixtures("any_labels")
     def test_identities_change_nothing_unless_declared(self, name, make, fitted, parts, changed):
         calibration, test = parts
         column = calibration.images.identity

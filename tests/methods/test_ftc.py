@@ -261,6 +261,7 @@ class TestTraining:
         for a, b in zip(blind[0].weights_, blind[1].weights_, strict=True):
             np.testing.assert_array_equal(a, b)
 
+    @pytest.mark.usefixtures("any_labels")
     def test_cross_group_pairs_count_in_the_cross_entropy(self, quick, parts, changed):
         """Were they left out altogether, their labels would not matter."""
         calibration, _ = parts

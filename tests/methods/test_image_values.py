@@ -107,6 +107,7 @@ def test_other_embeddings_are_looked_at_anew(known, work):
     np.testing.assert_array_equal(found[:4], 2.0 * (VECTORS[:4] + 1))
 
 
+@pytest.mark.usefixtures("any_labels")
 def test_a_few_images_at_a_time(known, work, monkeypatch):
     monkeypatch.setattr(inputs_module, "_IMAGES", 2)
     found = of(known, inputs((0, 1), (2, 3), (4, 4)))

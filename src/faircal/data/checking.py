@@ -21,6 +21,7 @@ from faircal.data.columns import UNKNOWN
 from faircal.data.dataset import Dataset
 from faircal.data.dataset_folder import load_cohort
 from faircal.data.pair_files import PairFiles
+from faircal.data.summary import REMEDIES, WrongPairs
 from faircal.data.tables import has_table
 from faircal.data.types import Fault
 
@@ -211,47 +212,34 @@ def _folds(data: Dataset) -> Iterator[Fault]:
 
 
 def _faulty_pairs(data: Dataset) -> Iterator[Fault]:
-    """Pairs that look wrong, each kind with its first one as an example."""
-    for mask, what, remedy in (*_image_faults(data), *_label_faults(data)):
-        if not mask.any():
-            continue
-        row = int(np.flatnonzero(mask)[0])
-        example = f"row {row + 1}"
-        if data.has_images:
-            ids = data.images.ids
-            example += f": {ids[data.pairs.left[row]]} – {ids[data.pairs.right[row]]}"
-        yield Fault("warning", what, int(mask.sum()), example, remedy)
-
-
-def _image_faults(data: Dataset) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
-    """Same, duplicate, mirrored and contradictory pairs, from one sort of unordered pair codes."""
+    """Pairs that are wrong, and pairs that are there twice, with an example of each kind."""
+    if data.pairs.genuine is not None:
+        wrong = WrongPairs.of(data)
+        for kind, (count, example) in wrong.kinds.items():
+            yield Fault(
+                "error" if wrong.refused else "warning", kind, count, example, REMEDIES[kind]
+            )
     if not data.has_images:
         return
     left, right = data.pairs.left.astype(np.int64), data.pairs.right.astype(np.int64)
-    yield left == right, "pairs of an image with itself", "remove them: their score says nothing"
     code = np.minimum(left, right) * len(data.images) + np.maximum(left, right)
     # The first pair with the same two images, for each.
     _, first, inverse = np.unique(code, return_index=True, return_inverse=True)
     first = first[inverse]
     again = first != np.arange(len(data))
     mirrored = again & (left != left[first])
-    yield again & ~mirrored, "duplicate pairs", "keep one of each"
-    what = "mirrored pairs (left and right swapped)"
-    yield mirrored, what, "keep one of each: order has no meaning"
-    if data.pairs.genuine is not None:
-        differs = again & (data.pairs.genuine != data.pairs.genuine[first])
-        yield differs, "pairs labelled both genuine and imposter", "correct the label"
-
-
-def _label_faults(data: Dataset) -> Iterator[tuple[NDArray[np.bool_], str, str]]:
-    """Labels that disagree with who is in the images."""
-    people, genuine = data.people, data.pairs.genuine
-    if people is None or genuine is None:
-        return
-    same, named = people.left == people.right, ~people.unknown
-    remedy = "correct the label or the identity"
-    yield named & genuine & ~same, "genuine pairs of two different identities", remedy
-    yield named & ~genuine & same, "imposter pairs of one identity", remedy
+    for mask, what, remedy in (
+        (again & ~mirrored, "duplicate pairs", "keep one of each"),
+        (
+            mirrored,
+            "mirrored pairs (left and right swapped)",
+            "keep one of each: order has no meaning",
+        ),
+    ):
+        if mask.any():
+            row, ids = int(np.argmax(mask)), data.images.ids
+            example = f"row {row + 1}: {ids[int(left[row])]} – {ids[int(right[row])]}"
+            yield Fault("warning", what, int(mask.sum()), example, remedy)
 
 
 def crossing_identities(data: Dataset) -> Iterator[Fault]:

@@ -18,7 +18,7 @@ from faircal.data.build import MOST_GROUPS, build_images, build_pairs
 from faircal.data.cohort import Cohort
 from faircal.data.cohort_overlap import join_cohort
 from faircal.data.columns import UNKNOWN, Column, Index
-from faircal.data.folds import draw_folds
+from faircal.data.folds import check_apart, draw_folds
 from faircal.data.tables import as_table
 from faircal.data.types import (
     DEFAULT_FEATURE,
@@ -376,16 +376,30 @@ class Dataset:
     def split(self, test_fold: Any) -> tuple[Dataset, Dataset]:
         """Return (calibration, test): all other folds, and `test_fold`.
 
-        Pairs that belong to no drawn fold are in neither.
+        Pairs that belong to no drawn fold are in neither. Where more than 5 % of the people to test
+        on are calibrated on, too, it is a `DataError`; fewer are counted in the `notes` of both.
         """
-        folds = self.fold_names
-        if self.pairs.fold is None or test_fold not in folds:
-            raise no_such_fold(test_fold, folds, self.where)
-        test = self.pairs.fold == test_fold
+        test = self._of_fold(test_fold)
         calibration = ~test
         if self.pairs.drawn:
             calibration &= self.pairs.fold != UNKNOWN
-        return self.subset(calibration), self.subset(test)
+        parts, people = (self.subset(calibration), self.subset(test)), self.people
+        if people is not None and not self.pairs.drawn:
+            where = f"{self.where}: fold {test_fold}"
+            notes = (*self.notes, *check_apart(people, calibration, test, where))
+            for part in parts:
+                vars(part).update(notes=notes)
+        return parts
+
+    def only(self, fold: Any) -> Dataset:
+        """Return the pairs of `fold`, whoever is in others."""
+        return self.subset(self._of_fold(fold))
+
+    def _of_fold(self, fold: Any) -> NDArray[np.bool_]:
+        folds = self.fold_names
+        if self.pairs.fold is None or fold not in folds:
+            raise no_such_fold(fold, folds, self.where)
+        return np.asarray(self.pairs.fold == fold)
 
     def fingerprint(self) -> str:
         """SHA-256 over labels, folds, pairs, attributes, features' values and use, and cohort."""

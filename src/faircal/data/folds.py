@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
+from faircal.data.cohort_overlap import MOST_SHARED
 from faircal.data.columns import UNKNOWN
-from faircal.data.types import Images, Pairs, connected, people_of
+from faircal.data.types import Groups, Images, Pairs, connected, people_of
 
 N_FOLDS = 5
+
+Rows = NDArray[np.bool_]
 
 
 def draw_folds(
@@ -69,6 +73,35 @@ def _spread(weight: NDArray[np.integer], n_folds: int, seed: int) -> NDArray[np.
         fold[item] = lightest + 1
         load[lightest] += weight[item]
     return fold
+
+
+def check_apart(people: Groups, calibration: Rows, test: Rows, where: str) -> tuple[str, ...]:
+    """Say who of the people to test on is calibrated on, too; raise where they are too many.
+
+    Parameters
+    ----------
+    people : Groups
+        Who is in each pair.
+    calibration, test : ndarray of shape (n_pairs,), bool
+        The pairs to fit on and those to test on.
+    where : str
+        Where these are, for messages.
+    """
+    present = np.zeros((2, len(people.names) + 1), bool)  # −1, nobody knows who, is last
+    for of, rows in zip(present, (calibration, test), strict=True):
+        of[people.left[rows]] = of[people.right[rows]] = True
+    shared = np.flatnonzero(present[:, :-1].all(axis=0))
+    if not len(shared):
+        return ()
+    tested = int(present[1, :-1].sum())
+    text = (
+        f"{where}: {len(shared)} of {tested} people are in other folds, too (for example identity "
+        f"{people.names[shared[0]]}): results would look too good"
+    )
+    remedy = "drop the column 'fold' to have disjoint folds drawn"
+    if len(shared) > MOST_SHARED * tested:
+        raise DataError(f"{text}; more than {100 * MOST_SHARED:g} % are refused: {remedy}")
+    return (f"{text}; {remedy}",)
 
 
 def deal_people(

@@ -1,8 +1,8 @@
-"""Who is in pairs, counted part by part."""
+"""Who is in pairs, and which labels can't be right, counted part by part."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from faircal._base.errors import DataError
 from faircal._base.jobs import Progress
 from faircal.data.columns import Column
 from faircal.data.dataset import Dataset
@@ -17,6 +18,121 @@ from faircal.data.parts import PairParts, TallyState
 
 #: An attribute with more values than this is no attribute of groups: it is left out.
 MOST_COUNTED = 50
+#: Data with a larger share of wrong pairs is refused; below it they are counted in a note.
+MOST_WRONG = 0.01
+#: Kinds of pairs that are wrong whatever the images show, each with its remedy.
+REMEDIES = {
+    (_SELF := "pairs of an image with itself"): "remove them: their score says nothing",
+    (_APART := "genuine pairs of two different identities"): "correct the label or the identity",
+    (_ONE := "imposter pairs of one identity"): "correct the label or the identity",
+    (_BOTH := "pairs labelled both genuine and imposter"): "correct the label",
+}
+
+
+def _wrong_pairs(data: Dataset) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Give the pairs of each kind; where identities are known they say which label is right."""
+    left, right, genuine, people = data.pairs.left, data.pairs.right, data.genuine, data.people
+    named = np.zeros(len(data), bool)
+    if people is not None:
+        same, named = people.left == people.right, ~people.unknown
+        yield _APART, named & genuine & ~same
+        yield _ONE, named & ~genuine & same
+    if not data.has_images:
+        return
+    yield _SELF, left == right
+    rows = np.flatnonzero(~named)
+    if len(rows):
+        low, high = (each(left[rows], right[rows]) for each in (np.minimum, np.maximum))
+        code, true = low.astype(np.int64) * len(data.images) + high, genuine[rows]
+        both = np.zeros(len(data), bool)
+        both[rows[~true]] = np.isin(code[~true], code[true])
+        yield _BOTH, both
+
+
+class WrongPairs:
+    """Counts pairs that are wrong whatever the images show, part by part.
+
+    Their label contradicts the identities, or the label that the same two images have elsewhere
+    in the part; or both images are one.
+
+    Attributes
+    ----------
+    pairs, wrong : int
+        All, and those with anything wrong.
+    kinds : dict from kind to (int, str)
+        How many, and one of them.
+    """
+
+    def __init__(self) -> None:
+        self.pairs = self.wrong = 0
+        self.kinds: dict[str, tuple[int, str]] = {}
+
+    @classmethod
+    def of(cls, data: Dataset) -> WrongPairs:
+        """Count those of `data`, once for all who ask."""
+
+        def count() -> WrongPairs:
+            counts = cls()
+            counts.add(data)
+            return counts
+
+        return data.memo("wrong pairs", count)
+
+    def add(self, part: Dataset) -> None:
+        """Count a part."""
+        ids, wrong = part.images.ids, np.zeros(len(part), bool)
+        for kind, mask in _wrong_pairs(part):
+            if mask.any():
+                row = int(np.argmax(mask))
+                one, other = (ids[int(side[row])] for side in (part.pairs.left, part.pairs.right))
+                name = f"images {one} and {other}" if part.has_images else f"row {one.as_py() + 1}"
+                self._count(kind, int(mask.sum()), name)
+                wrong |= mask
+        self.pairs += len(part)
+        self.wrong += int(wrong.sum())
+
+    def _count(self, kind: str, count: int, example: str) -> None:
+        before, first = self.kinds.get(kind, (0, example))
+        self.kinds[kind] = before + count, min(first, example)  # whatever comes first
+
+    def merge(self, other: WrongPairs) -> None:
+        """Add what another one has counted of other parts."""
+        self.pairs += other.pairs
+        self.wrong += other.wrong
+        for kind, counted in other.kinds.items():
+            self._count(kind, *counted)
+
+    @property
+    def refused(self) -> bool:
+        """Whether they are too many for the data to be used."""
+        return self.wrong > MOST_WRONG * self.pairs
+
+    def notes(self, where: str) -> list[str]:
+        """Say how many there are, if any."""
+        if not self.wrong:
+            return []
+        kinds = (f"{n} {kind} (for example {one})" for kind, (n, one) in self.kinds.items())
+        share = f"{100 * self.wrong / self.pairs:.3g} %"
+        text = f"{where}: {self.wrong} of {self.pairs} pairs ({share}) can't be right: "
+        text += ", ".join(kinds)
+        remedies = "; ".join(dict.fromkeys(REMEDIES[kind] for kind in self.kinds))
+        return [f"{text}; {remedies}"]
+
+    def check(self, where: str) -> list[str]:
+        """Return `notes`; raise where there are too many."""
+        notes = self.notes(where)
+        if self.refused:
+            raise DataError(f"{notes[0]}: more than {100 * MOST_WRONG:g} % are refused")
+        return notes
+
+    def state(self) -> dict[str, Any]:
+        """Return all as JSON."""
+        return dict(vars(self))
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state` gave."""
+        kinds = {kind: (count, example) for kind, (count, example) in state["kinds"].items()}
+        vars(self).update(state, kinds=kinds)
 
 
 @dataclass
@@ -53,6 +169,7 @@ class DataSummary:
     Attributes
     ----------
     pairs, genuine : int
+    wrong : WrongPairs
     used : ndarray of bool, shape (n_images,)
         The images that occur; nothing where there are none.
     sides : dict from attribute to Group
@@ -63,6 +180,7 @@ class DataSummary:
 
     def __init__(self, n_images: int | None = None) -> None:
         self.pairs = self.genuine = 0
+        self.wrong = WrongPairs()
         self.used = np.zeros(n_images or 0, bool)
         self.sides: dict[str, AttributeCounts] = {}
         self.names: set[str] | None = set()
@@ -91,6 +209,7 @@ class DataSummary:
         """Count a part."""
         self.genuine += int(part.genuine.sum())
         self.pairs += len(part)
+        self.wrong.merge(WrongPairs.of(part))
         if part.has_images:
             self.used[part.pairs.left] = self.used[part.pairs.right] = True
         else:
@@ -112,6 +231,7 @@ class DataSummary:
         """Add what another one has counted of other parts."""
         self.pairs += other.pairs
         self.genuine += other.genuine
+        self.wrong.merge(other.wrong)
         self.used |= other.used
         for name, group in other.sides.items():
             self.sides.setdefault(name, AttributeCounts()).add(group)
@@ -123,6 +243,7 @@ class DataSummary:
         sides = {name: [of.images, of.unknown] for name, of in self.sides.items()}
         names = None if self.names is None else sorted(self.names)
         header = {"pairs": self.pairs, "genuine": self.genuine, "sides": sides, "names": names}
+        header["wrong"] = self.wrong.state()
         return header, {"used": np.packbits(self.used)}
 
     def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -132,4 +253,5 @@ class DataSummary:
             name: AttributeCounts(of, {}, lost) for name, (of, lost) in header["sides"].items()
         }
         self.names = None if header["names"] is None else set(header["names"])
+        self.wrong.restore(header["wrong"])
         self.used = np.unpackbits(arrays["used"], count=len(self.used)).astype(bool)

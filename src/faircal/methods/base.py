@@ -21,6 +21,7 @@ from faircal._base.registry import check_integer, did_you_mean
 from faircal.calibrators import make_calibrator
 from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.data import CohortVectors, Dataset, Embeddings, Groups, Memo, PairParts, PairStream
+from faircal.data.summary import WrongPairs
 from faircal.data.types import Scores, people_of
 from faircal.methods.inputs import Inputs, PeopleFolds, check_classes
 from faircal.methods.streaming import CountedFitting
@@ -158,6 +159,9 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
     ) -> Self:
         """Fit on the pairs of `data`, of both classes unless the method needs no imposters.
 
+        Where more than 1 % of the pairs contradict their identities or each other, or are of an
+        image with itself, it is a `DataError`; fewer are counted in `diagnostics_`.
+
         Parameters
         ----------
         data : Dataset, PairStream or SparkPairs
@@ -260,6 +264,11 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
                 identity=None,
             )
         )
+
+    @property
+    def calibrated_at(self) -> float | None:
+        """The share of genuine pairs that probabilities hold for; None where the file lacks it."""
+        return self.diagnostics_.figures.get(SHARE_FIGURE)
 
     def predict_proba(self, data: Dataset) -> Float64:
         """Return P(genuine) of each pair, shape (n_pairs,)."""
@@ -382,6 +391,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         genuine = data.genuine if labels else np.empty(0, dtype=bool)
         if labels:
             check_classes(int(genuine.sum()), len(genuine), data.where, needs.imposters)
+            self.diagnostics_.notes += WrongPairs.of(data).check(data.where)
         groups = None
         if needs.groups_to_fit if fitting else needs.groups_to_apply:
             groups = data.groups(attribute)

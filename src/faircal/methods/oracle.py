@@ -7,6 +7,7 @@ from typing import Any
 
 from faircal._base.container import prefixed, unprefixed
 from faircal.calibrators import Calibrator, make_calibrator
+from faircal.data import Dataset
 from faircal.methods.base import Claims, Method, Needs, Output, check_count, check_names
 from faircal.methods.inputs import Fitting, GroupSets, Inputs, declared
 from faircal.methods.set_calibrators import SetCalibrators
@@ -68,6 +69,14 @@ class Oracle(Method):
         # Two groups are two people: the paper gives such pairs 0, whatever their score.
         probability[declared(inputs.groups, "groups").cross] = 0.0
         return Output(probability, probability)
+
+    def remarks(self, data: Dataset, output: Output) -> list[str]:  # noqa: ARG002
+        """Say how many genuine pairs are of two groups, which makes them imposters here."""
+        if data.pairs.genuine is None:
+            return []
+        lost = int((data.genuine & data.groups(self.attribute_).cross).sum())
+        note = f"{lost} of {int(data.genuine.sum())} genuine pairs are of two groups and get "
+        return [f"{note}probability 0: correct the attribute of one of their images"] * bool(lost)
 
     def _get_state(self) -> dict[str, Any]:
         return {

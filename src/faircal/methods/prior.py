@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal.calibrators.prior import (
-    SHARE_FIGURE,
     PriorEstimate,
     check_share,
     estimate_prior,
@@ -55,7 +54,7 @@ def fitted_share(model: Method, what: str = "--prior") -> float:
 
     `what` needs to know it, for an error where nobody does.
     """
-    share = model.diagnostics_.figures.get(SHARE_FIGURE)
+    share = model.calibrated_at
     if share is None:
         raise ParameterError(
             f"{what}: the model does not say at which share of genuine pairs it was fitted, as "

@@ -22,6 +22,9 @@ from faircal.data.parts import TallyState
 from faircal.data.summary import DataSummary
 from faircal.methods.inputs import Fitting, Inputs, PairScores, PairSets, check_classes
 
+#: What tells which pairs are there, and whether their labels can be right.
+_LABELS = ("genuine", "identity")
+
 
 class SetScores:
     """Labelled scores of the pairs of each set, and of all pairs as last set, counted in bins.
@@ -108,8 +111,9 @@ class CountedFitting(Fitting):
         cohort : CohortVectors, optional
             Where the method may see it.
         """
-        summary = DataSummary.of(pairs, "looking through the pairs", job.progress, ("genuine",))
+        summary = DataSummary.of(pairs, "looking through the pairs", job.progress, _LABELS)
         check_classes(summary.genuine, summary.pairs, pairs.where, imposters)
+        job.notes.extend(summary.wrong.check(pairs.where))
         what = {
             "version": __version__,
             "data": pairs.fingerprint(),

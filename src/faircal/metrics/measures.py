@@ -139,6 +139,7 @@ def measure(
     rates: Sequence[float] = RATES,
     threshold_from: Rankings | None = None,
     counted: bool = False,
+    calibrated_at: float | None = None,
 ) -> list[Result]:
     """Measure everything of `test`.
 
@@ -154,8 +155,11 @@ def measure(
     counted : bool
         Count whole errors at thresholds that can be used, as audits do, where the paper
         interpolates threshold and rates between scores.
+    calibrated_at : float, optional
+        The share of genuine pairs that probabilities hold for, which Cllr takes out of them; that
+        of all pairs of `test` by default, which is right only where they are drawn alike.
     """
-    measured = [*_single_numbers(test)]
+    measured = [*_single_numbers(test, calibrated_at)]
     if test.scores:
         overall, source = test.scores[GLOBAL], threshold_from or test
         if threshold_from is None and not counted:
@@ -203,7 +207,7 @@ def _with_counts(measured: Sequence[Measured], test: Rankings) -> list[Result]:
     return results
 
 
-def _single_numbers(test: Rankings) -> Iterator[Measured]:
+def _single_numbers(test: Rankings, calibrated_at: float | None) -> Iterator[Measured]:
     """Measure what is one number of a ranking."""
     for metric in METRICS.values():
         rankings = test.scores if metric.of == "score" else test.probabilities
@@ -213,9 +217,8 @@ def _single_numbers(test: Rankings) -> Iterator[Measured]:
         if metric.deviations:
             yield from _deviations(metric.name, "", values)
     if test.probabilities:
-        # What they cost as evidence; their prior is the share of genuine pairs of all.
         overall = test.probabilities[GLOBAL]
-        prior = overall.n_genuine / max(len(overall), 1)
+        prior = calibrated_at or overall.n_genuine / max(len(overall), 1)
         for group, ranking in test.probabilities.items():
             value = cllr(ranking, prior=prior) if 0 < prior < 1 else float("nan")
             yield group, "", "cllr", value

@@ -20,6 +20,7 @@ from faircal.evaluation.audit import Audit, audit_parts, files_digest
 from faircal.evaluation.audit.label_noise import LABEL_NOISE, LabelNoise, LabelNoiseRow, label_noise
 from faircal.evaluation.audit.rates import MATRIX, MatrixRow, imposter_matrix
 from faircal.evaluation.curves import CURVES, ScoreSource, as_table
+from faircal.evaluation.thresholds.finding import OWN_PEOPLE, fitted_on
 from faircal.evaluation.two_sources import CohortImposters
 from faircal.methods import Method, load_method
 from faircal.metrics.intervals import replicated_values
@@ -218,14 +219,17 @@ def _opened(
         yield stream, [], {"streamed": True, **hashed}
     else:
         data, notes = files.load(request.features, **how), []
+        own = request.model is not None and fitted_on(request.model, data, fold)
         if fold is not None:
-            data, notes = data.split(fold_named(data, fold))[1], list(data.notes)
+            data, notes = data.only(fold_named(data, fold)), list(data.notes)
         hashed = {"data_sha256": data.hash(), "data_sha256_of": "values"}
         if request.cohort is not None:
             attribute = request.attribute
             source = CohortImposters.of(data, request.cohort, request.model, attribute)
             data, notes = source.data, [*notes, *source.notes()]
             hashed["imposters_from"] = source.as_json()
+        elif own:
+            notes += [f"WARNING: {OWN_PEOPLE}"]
         yield data, notes, hashed
 
 

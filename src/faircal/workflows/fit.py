@@ -181,4 +181,5 @@ def _opened(
         if leave_out is None:
             yield data, ()
         else:
-            yield data.split(fold_named(data, leave_out))[0], data.notes
+            calibration = data.split(fold_named(data, leave_out))[0]
+            yield calibration, calibration.notes

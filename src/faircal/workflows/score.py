@@ -185,7 +185,7 @@ def _opened(
             if fold is None:
                 yield data, fingerprint, ()
             else:
-                yield data.split(fold_named(data, fold))[1], fingerprint, data.notes
+                yield data.only(fold_named(data, fold)), fingerprint, data.notes
             return
         if fold is not None:
             with step(progress, f"reading {files.path}"):

@@ -83,7 +83,8 @@ def test_shares_and_notes(table):
     made = audit_parts(open_stream(table, batch=300), ["score"], attribute="g")
     assert made.shares["pairs"] == N
     assert 0 < made.shares["unknown_pairs"] < N
-    assert "unknown g" in made.notes[0]
+    assert "can't be right: " in made.notes[0]
+    assert "unknown g" in made.notes[1]
     assert made.pairs[0].score.shape == (N,)
 
 

@@ -25,6 +25,7 @@ from faircal.compute.counting import ScoreCounts, fine_edges
 from faircal.data import Dataset, Groups
 from faircal.data.columns import UNKNOWN
 from faircal.data.parts import PairParts, TallyState
+from faircal.data.summary import WrongPairs
 from faircal.data.tables import table_files
 from faircal.data.types import unknown_note
 from faircal.evaluation.audit.pairs import ScoredPairs, check_points
@@ -34,6 +35,7 @@ from faircal.methods.modelfile import decode, encode
 from faircal.metrics import probability_edges, score_edges
 from faircal.metrics.calibration import NLL_EPS
 from faircal.metrics.measures import RATES, Rankings, check_names
+from faircal.metrics.results import GLOBAL
 
 #: More pairs than these that are not in memory are counted: intervals over people take some
 #: 400 bytes a pair while they are worked out.
@@ -93,10 +95,12 @@ class AuditTally:
 
     plan: AuditPlan
     of: dict[str, Any]  # `PairColumns` or `PairCounts` of each feature
+    wrong: WrongPairs = field(default_factory=WrongPairs)
 
     def add(self, part: Dataset) -> None:
         """Take in the pairs of `part`, with their own scores or with what the model says."""
         model = self.plan.model
+        self.wrong.merge(WrongPairs.of(part))
         for feature, kept in self.of.items():
             view = part.select(feature)
             output = None if model is None else model.apply(view)
@@ -104,6 +108,7 @@ class AuditTally:
 
     def merge(self, other: Self) -> None:
         """Add what another tally has of other pairs."""
+        self.wrong.merge(other.wrong)
         for feature, kept in self.of.items():
             kept.merge(other.of[feature])
 
@@ -113,10 +118,14 @@ class AuditTally:
         arrays: dict[str, NDArray[Any]] = {}
         for i, (_, state) in enumerate(states):
             arrays |= prefixed(str(i), state)
-        return {"features": [header for header, _ in states]}, arrays
+        return {
+            "features": [header for header, _ in states],
+            "wrong": self.wrong.state(),
+        }, arrays
 
     def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `state` gave."""
+        self.wrong.restore(header["wrong"])
         for i, each in enumerate(self.of.values()):
             each.restore(header["features"][i], unprefixed(str(i), arrays))
 
@@ -403,8 +412,10 @@ def audit_parts(
     tally = pairs.reduce(
         plan, columns, progress=lambda done, n: job.progress("pairs", done, n, ""), kept=kept
     )
+    notes = tally.wrong.notes(pairs.where)
     how: dict[str, Any] = {"threshold": at, "rates": checked_rates}
     how |= {"score_range": pairs.score_range, "dataset": pairs.name}
+    how["calibrated_at"] = None if model is None else model.calibrated_at
     how |= {"attribute": attribute or "", "method": "" if model is None else model.name}
     audits, scored = [], []
     shares: dict[str, int] = {}
@@ -419,7 +430,8 @@ def audit_parts(
             shares = {"pairs": len(joined.genuine)}
             if joined.groups is not None:
                 shares = joined.groups.shares()
-    notes = [*unknown_note(attribute or "", shares.get("unknown_pairs", 0), shares["pairs"])]
+    notes += one_class_note(audits[0].trials[GLOBAL])
+    notes += unknown_note(attribute or "", shares.get("unknown_pairs", 0), shares["pairs"])
     if counts:
         width = (plan.score_range[1] - plan.score_range[0]) / plan.n_bins
         notes.append(
@@ -428,6 +440,18 @@ def audit_parts(
             "counted exactly"
         )
     return AuditedPairs(audits, scored, shares, notes)
+
+
+def one_class_note(counts: tuple[int, int]) -> list[str]:
+    """Say what is not measured where there are only genuine, or only imposter, pairs."""
+    genuine, imposter = counts
+    if genuine and imposter:
+        return []
+    there, missing, of = ("genuine", "imposter", "FPR, FNR at a global FPR")
+    if imposter:
+        there, missing, of = ("imposter", "genuine", "FNR, TPR")
+    text = f"all {genuine + imposter} pairs are {there}: {of}, AUROC and Cllr need {missing} pairs"
+    return [f"{text} and are not measured; add some"]
 
 
 class AuditCheckpoint:

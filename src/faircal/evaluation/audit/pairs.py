@@ -62,7 +62,9 @@ class ScoredPairs:
             self.genuine[rows], score, probability, cut(self.groups), cut(self.people)
         )
 
-    def uncertainty(self, measures: Sequence[Result]) -> Uncertainty:
+    def uncertainty(
+        self, measures: Sequence[Result], calibrated_at: float | None = None
+    ) -> Uncertainty:
         """Return how sure values are that were measured of these pairs."""
         return Uncertainty(
             measures,
@@ -71,6 +73,7 @@ class ScoredPairs:
             score=self.ranked,
             probability=self.probability,
             groups=self.groups,
+            calibrated_at=calibrated_at,
         )
 
     @classmethod

@@ -187,6 +187,7 @@ def audit(
     threshold: float | None = None,
     rates: Sequence[float] = RATES,
     score_range: tuple[float, float] = (-1.0, 1.0),
+    calibrated_at: float | None = None,
     **labels: str,
 ) -> Audit:
     """Measure scores and probabilities, overall and by group.
@@ -208,6 +209,9 @@ def audit(
         Global error rates at which groups are compared besides.
     score_range : (float, float)
         The range of `score`.
+    calibrated_at : float, optional
+        The share of genuine pairs that `probability` holds for, which Cllr takes out of it; that
+        of these pairs by default, which is right only where calibration pairs had the same.
     **labels
         ``dataset``, ``feature``, ``attribute``, ``method``: for the table.
 
@@ -223,7 +227,14 @@ def audit(
     [0.09, 0.91]
     """
     pairs = ScoredPairs.of(genuine, score, probability, groups, left_identity, right_identity)
-    return audit_pairs(pairs, threshold=threshold, rates=rates, score_range=score_range, **labels)
+    return audit_pairs(
+        pairs,
+        threshold=threshold,
+        rates=rates,
+        score_range=score_range,
+        calibrated_at=calibrated_at,
+        **labels,
+    )
 
 
 def audit_pairs(
@@ -232,15 +243,21 @@ def audit_pairs(
     threshold: float | None = None,
     rates: Sequence[float] = RATES,
     score_range: tuple[float, float] = (-1.0, 1.0),
+    calibrated_at: float | None = None,
     **labels: str,
 ) -> Audit:
-    """Measure checked pairs; see `audit`."""
+    """Measure checked pairs; see `audit`, and `measure` for `calibrated_at`."""
     upper = score_range[1] if pairs.score is not None else 1.0
     rankings = Rankings.of(pairs.ranked, pairs.probability, pairs.genuine, pairs.groups, upper)
     made = audit_rankings(
-        rankings, threshold=threshold, rates=rates, score_range=score_range, **labels
+        rankings,
+        threshold=threshold,
+        rates=rates,
+        score_range=score_range,
+        calibrated_at=calibrated_at,
+        **labels,
     )
-    uncertainty = pairs.uncertainty(made.measures)
+    uncertainty = pairs.uncertainty(made.measures, calibrated_at)
     people = None
     if pairs.people is not None:
         n = len(pairs.people.names)
@@ -258,11 +275,12 @@ def audit_rankings(
     threshold: float | None,
     rates: Sequence[float],
     score_range: tuple[float, float],
+    calibrated_at: float | None = None,
     **labels: str,
 ) -> Audit:
     """Measure rankings, of single pairs or of counts; see `audit`."""
     at, checked_rates = check_points(threshold, rates)
-    measures = measure(rankings, rates=checked_rates, counted=True)
+    measures = measure(rankings, rates=checked_rates, counted=True, calibrated_at=calibrated_at)
     if at is not None:
         measures += at_threshold(rankings, at)
     source = ScoreSource(**{key: text for key, text in labels.items() if key != "dataset"})

@@ -23,6 +23,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._base.files import output_folder, write_text
 from faircal._base.jobs import Progress
 from faircal.data import Dataset
+from faircal.data.summary import WrongPairs
 from faircal.evaluation.benchmark.settings import BenchmarkSettings, Cell, Plan, build_method
 from faircal.evaluation.curves import (
     ScoreHistogram,
@@ -98,6 +99,7 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
                     partial(identified_sets, test.genuine, test.people, groups),
                 ),
                 threshold_given=settings.threshold_on == "calibration",
+                calibrated_at=method.calibrated_at,
             )
             replicates += replicated_values(uncertainty, measured, of)
         # How many people are behind a value is known of all folds together.
@@ -158,7 +160,9 @@ class Fits:
         if key not in self._noted:
             self._noted.add(key)
             self.figures.update(self.fitted[key].diagnostics_.figures)
-            self.notes.extend(self.fitted[key].diagnostics_.notes)
+            doubts = WrongPairs.of(self.calibration).notes(self.calibration.where)
+            notes = self.fitted[key].diagnostics_.notes
+            self.notes.extend(note for note in notes if note not in doubts)  # said of all pairs
         return self.fitted[key]
 
     def apply(self, method: Method, test: Dataset) -> Output:
@@ -189,7 +193,8 @@ def _measured(
     source = None
     if settings.threshold_on == "calibration":
         source = rankings_of(method.apply(calibration), calibration, None)  # thresholds are global
-    return measure(test, rates=settings.rates, threshold_from=source)
+    at = method.calibrated_at
+    return measure(test, rates=settings.rates, threshold_from=source, calibrated_at=at)
 
 
 def _replace(measured: list[Result], other: list[Result], rate: float) -> list[Result]:

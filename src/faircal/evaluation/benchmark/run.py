@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from faircal._base.errors import FairCalError, ParameterError
 from faircal._base.jobs import Progress, silent
 from faircal.data import Dataset, Groups, crossing_identities
+from faircal.data.summary import WrongPairs
 from faircal.data.types import unknown_note
 from faircal.evaluation.benchmark.cell import (
     CELL_CURVES,
@@ -126,8 +127,9 @@ def run_benchmark(
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     if jobs < 1:
         raise ParameterError(f"jobs: expected 1 or more, found {jobs}")
+    doubts = _doubts(data, moving)
     plan = make_plan(data, settings, moving)
-    record = make_record(data, plan, jobs, moving)
+    record = make_record(data, plan, jobs, doubts, moving)
     parts = Parts.open(Path(out), plan, resume)
     todo = [cell for cell in plan.cells if not parts.has(cell)]
     names = [name for name in METHODS if name in {cell.method for cell in todo}]
@@ -298,7 +300,7 @@ def _chance_gaps(rows: Sequence[Result]) -> Iterator[Result]:
 
 
 def make_record(
-    data: Dataset, plan: Plan, jobs: int, moving: Moving | None = None
+    data: Dataset, plan: Plan, jobs: int, doubts: Sequence[str], moving: Moving | None = None
 ) -> dict[str, Any]:
     """Return what ``run.json`` says besides the fits and the time."""
     groups = {attribute: data.groups(attribute) for attribute in plan.attributes if attribute}
@@ -322,7 +324,7 @@ def make_record(
             *(() if data.cohort is None else data.cohort.notes),
             *plan.notes,
             *(() if moving is None else moving.notes_on(data)),
-            *(f"warning: {fault}" for fault in crossing_identities(data)),
+            *doubts,
             *(
                 note
                 for name, of in shares.items()
@@ -337,6 +339,15 @@ def make_record(
         **({"moving": source} if source else {}),
         **({} if data.cohort is None else {"cohort": data.cohort.record()}),
     }
+
+
+def _doubts(data: Dataset, moving: Moving | None) -> list[str]:
+    """Say what is wrong with the pairs, which is not so much that they are refused."""
+    fitted = [] if moving is None else [moving.source]
+    return [
+        *(note for each in (data, *fitted) for note in WrongPairs.of(each).check(each.where)),
+        *(f"warning: {fault}" for fault in crossing_identities(data)),
+    ]
 
 
 def _people(data: Dataset, groups: Mapping[str, Groups]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from faircal._base.errors import DataError, ParameterError
 from faircal._version import __version__
 from faircal.calibrators import CALIBRATORS, make_calibrator
 from faircal.data import Dataset
+from faircal.data.summary import WrongPairs
 from faircal.evaluation.benchmark.populations import Moving, label_counts, shared_features, unserved
 from faircal.evaluation.benchmark.protocol import (
     CalibrationImposters,
@@ -384,12 +385,13 @@ def _check_parameters(settings: BenchmarkSettings, methods: Sequence[str]) -> No
 
 
 def _check_calibration(calibration: Dataset, where: str, clusters: int) -> None:
-    """Raise where calibration pairs are of one class, or have too few images."""
+    """Raise where calibration pairs are of one class or can't be right, or images are too few."""
     if calibration.genuine.all() or not calibration.genuine.any():
         raise DataError(
             f"{where}, expected genuine and imposter pairs, found one class only; a benchmark "
             "measures both: mix both classes in every fold"
         )
+    WrongPairs.of(calibration).check(where)
     images = len(calibration.used_images())
     if clusters > images:
         raise ParameterError(

@@ -126,7 +126,8 @@ def _recalibrated(
             if _sets_thresholds(plan):
                 at = Output(of_pool.score[step.rows], of_pool.probability[step.rows])
                 source = rankings_of(at, step.data, None)
-            measured = _measured(moved, test, attribute, plan, source)
+            share = float(step.data.genuine.mean())
+            measured = _measured(moved, test, attribute, plan, source, share)
             yield attribute or "", RECALIBRATED, len(step.rows), step.people, measured
 
 
@@ -174,7 +175,8 @@ def _fresh(
             source = None
             if _sets_thresholds(plan):
                 source = rankings_of(method.apply(step.data), step.data, None)
-            measured = _measured(alone.apply(method, test), test, attribute, plan, source)
+            output, share = alone.apply(method, test), method.calibrated_at
+            measured = _measured(output, test, attribute, plan, source, share)
             yield attribute or "", FRESH, len(step.rows), step.people, measured
 
 
@@ -191,11 +193,16 @@ def _sets_thresholds(plan: Plan) -> bool:
 
 
 def _measured(
-    output: Output, test: Dataset, attribute: str | None, plan: Plan, source: Rankings | None
+    output: Output,
+    test: Dataset,
+    attribute: str | None,
+    plan: Plan,
+    source: Rankings | None,
+    share: float | None,
 ) -> list[Result]:
     """Measure the test pairs, at thresholds of `source` or their own."""
-    rankings = rankings_of(output, test, attribute)
-    return measure(rankings, rates=plan.settings.rates, threshold_from=source)
+    rankings, rates = rankings_of(output, test, attribute), plan.settings.rates
+    return measure(rankings, rates=rates, threshold_from=source, calibrated_at=share)
 
 
 def collect_moved(plan: Plan, parts: Parts) -> Iterator[MovedRow]:

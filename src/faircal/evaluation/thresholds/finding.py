@@ -17,6 +17,7 @@ from faircal.calibrators.prior import SHARE_FIGURE, check_share
 from faircal.data import Cohort, Dataset, PairFiles
 from faircal.data.columns import UNKNOWN
 from faircal.data.pair_files import check_one_feature, fold_named
+from faircal.data.summary import WrongPairs
 from faircal.evaluation.audit import ScoredPairs
 from faircal.evaluation.audit.rates import OperatingRates, rates_at
 from faircal.evaluation.thresholds.guarantee import (
@@ -45,8 +46,11 @@ from faircal.model.operating_point import above
 #: What is assumed of pairs where nobody is identified, or not everybody.
 INDEPENDENT = "assuming that no two pairs share a person"
 _NAMELESS = "assuming that those without an identity ({} of the imposter pairs) are all different"
-#: In the source of an operating point that nobody should use.
-OWN = ", on the people of the fit: too low for others"
+#: Why nothing is measured on people whom the model was fitted on, and what to do.
+OWN_PEOPLE = (
+    "the model was fitted on these very people, on whom its scores are better than on others; take "
+    "people left out: 'faircal fit --leave-out FOLD', then --fold FOLD here"
+)
 
 
 class ThresholdMeaning(NamedTuple):
@@ -143,11 +147,10 @@ class ThresholdResult:
     def point(self, fold: str | None = None) -> OperatingPoint:
         """Return what goes into the model file."""
         chosen, name = self.chosen, self.data.name
-        own = OWN if self.own_people and self.imposters_from is None else ""
         return OperatingPoint(
             threshold=chosen.threshold,
             on="score",
-            source=f"faircal threshold --rule {chosen.rule}{own}",
+            source=f"faircal threshold --rule {chosen.rule}",
             fpr=chosen.fpr,
             confidence=chosen.confidence,
             within=chosen.scope if chosen.rule == "promised" else "",
@@ -252,10 +255,13 @@ def find_threshold(
     loaded = files.load([feature] if feature else (), measuring=fitted is None, progress=progress)
     check_one_feature(loaded.features, files.path)
     notes: list[str] = []
-    own_people = fitted is not None and _fitted_on(fitted, loaded, fold)
+    own_people = fitted is not None and fitted_on(fitted, loaded, fold)
+    if own_people and imposters_from is None:
+        raise DataError(f"{loaded.where}: {OWN_PEOPLE}")
     if fold is not None:
-        notes += loaded.notes
         loaded = loaded.split(fold_named(loaded, fold))[1]
+        notes += loaded.notes
+    notes += WrongPairs.of(loaded).check(loaded.where)
     source = None
     if imposters_from is not None:
         with step(progress, "pairing the cohort"):
@@ -419,7 +425,7 @@ def _clusters(
     return made.centers, code
 
 
-def _fitted_on(model: Method, data: Dataset, fold: str | None) -> bool | None:
+def fitted_on(model: Method, data: Dataset, fold: str | None) -> bool | None:
     """Say whether `model` was fitted on these people; None where nothing tells.
 
     Its file knows the fingerprint of what it was fitted on, and which fold was left out.
@@ -467,12 +473,6 @@ def _notes(result: ThresholdResult, model: Method | None, clusters: int | None) 
         notes.append(
             "the model was fitted on the people of the genuine pairs, on whom the FNR is lower than"
             " on others; the imposters are those of the cohort"
-        )
-    elif model is not None and result.own_people:
-        notes.append(
-            "WARNING: the model was fitted on these very people, on whom its scores are better than"
-            " on others: the threshold is too low. Choose it on people left out:"
-            " 'faircal fit --leave-out FOLD', then --fold FOLD here"
         )
     elif model is not None and result.own_people is None:
         what = "the promise holds" if chosen.rule == "promised" else "rates hold"

@@ -250,6 +250,8 @@ class Uncertainty:
         What `identified_sets` gives of pairs, people and groups, where somebody has it already.
     threshold_given : bool
         Whether other pairs than these set the thresholds.
+    calibrated_at : float, optional
+        As `measure` has it.
     replicates : int
         Draws of noise for what has no formula: calibration errors, and deviations over groups.
     seed : int
@@ -266,9 +268,11 @@ class Uncertainty:
         groups: Groups | None = None,
         sets: IdentifiedSets | None = None,
         threshold_given: bool = False,
+        calibrated_at: float | None = None,
         replicates: int = REPLICATES,
         seed: int = 0,
     ) -> None:
+        self.calibrated_at = calibrated_at
         self.values = {m.what: m.value for m in measures}
         self.independent = people is None or not people.names
         self.names = () if people is None else people.names
@@ -336,8 +340,8 @@ class Uncertainty:
             elif metric == "auroc":
                 spread = pairs.ordering.spread
             else:
-                prior = float(self.sets[GLOBAL].identified.genuine.mean())
-                spread = pairs.spread(metric, prior)
+                share = self.sets[GLOBAL].identified.genuine.mean()
+                spread = pairs.spread(metric, self.calibrated_at or float(share))
             self._spreads[key] = spread
         return self._spreads[key]
 
