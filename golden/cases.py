@@ -245,7 +245,7 @@ def thresholds(run: Recorder) -> None:
         run.faircal(f"{name}-cosine", f"threshold @faces {words}", exits=(0, 1))
     words = "--fold 5 --fpr 0.05 --prior 0.01 --confidence 0.9"
     run.faircal("prior", f"{model} {words}", exits=(0, 1))
-    run.faircal("kept", f"{model} --fpr 0.05 --out @decides.faircal")
+    run.faircal("kept", f"{model} --fold 5 --fpr 0.05 --out @decides.faircal")
     run.faircal("card", "card @decides.faircal")
     words = "--add decision --out @decided.parquet"
     run.faircal("decided", f"score @decides.faircal @faces {words}")

@@ -123,11 +123,13 @@ def test_one_in_a_hundred_may_be_wrong(wrong):
         assert all(re.fullmatch(told, note) for note in found.check("data"))
 
 
-def test_rows_of_a_table_are_those_of_the_file(tmp_path):
+def test_a_table_names_people(tmp_path):
     from faircal import open_stream
 
     path = tmp_path / "t.csv"
     lines = ["genuine,score,left_identity,right_identity", *["1,0.5,a,a"] * 7, "1,0.5,a,b"]
     path.write_text("\n".join([*lines, "0,0.5,,a"]))
     summary = open_stream(path, batch=3).reduce(DataSummary)
-    assert summary.wrong.kinds == {"genuine pairs of two different identities": (1, "row 8")}
+    assert summary.wrong.kinds == {
+        "genuine pairs of two different identities": (1, "people a and b")
+    }

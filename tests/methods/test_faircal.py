@@ -126,8 +126,20 @@ def test_small_and_one_class_clusters_use_the_global_map(parts):
     assert 0 < sum(alone) < 60
     np.testing.assert_array_equal(~model.calibrators_.own, alone)
     assert model.diagnostics_.figures["clusters_on_global_map"] == sum(alone)
-    (note,) = model.diagnostics_.notes
+    few, note = model.diagnostics_.notes
     assert note.startswith(f"{sum(alone)} of 60 clusters have under 30 pairs or only one class")
+    counts = []
+    for k in np.flatnonzero(np.logical_not(alone)):
+        genuine = calibration.genuine[[i for i, pair in enumerate(in_cal) if k in pair]]
+        counts.append(min(genuine.sum(), (~genuine).sum()))
+    half = np.median(counts)
+    told = (
+        f"half of the {60 - sum(alone)} clusters with a map of their own have {half:.0f} or fewer "
+    )
+    assert few.startswith(told)
+    rarer = min(calibration.genuine.sum(), (~calibration.genuine).sum())
+    assert f"take about {rarer // 40} clusters, or ask 'faircal choose'" in few
+    assert FairCal(n_clusters=2).fit(calibration).diagnostics_.notes == []
     both = np.array(
         [alone[a] and alone[b] for a, b in clusters_of_pairs(test, model.cluster_centers_)]
     )

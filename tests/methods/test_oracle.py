@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,19 @@ def test_mixed_pairs_are_exactly_0(parts):
     assert cross.any()
     assert (probability[cross] == 0).all()
     assert (probability[~cross] > 0).any()
+
+
+def test_genuine_pairs_of_two_groups_are_counted(parts):
+    calibration, test = parts
+    model = Oracle(attribute="ethnicity").fit(calibration)
+    assert model.remarks(test, model.apply(test)) == []
+    labels = test.genuine.copy()
+    labels[np.flatnonzero(test.groups("ethnicity").cross)[:3]] = True
+    wrong = test.with_pairs(replace(test.pairs, genuine=labels))
+    (remark,) = model.remarks(wrong, model.apply(wrong))
+    assert remark.startswith(f"3 of {labels.sum()} genuine pairs are of two groups and get proba")
+    unknown = test.with_pairs(replace(test.pairs, genuine=None))
+    assert model.remarks(unknown, model.apply(unknown)) == []
 
 
 def test_group_not_seen_when_fitting(parts, changed):

@@ -228,6 +228,13 @@ def test_evidence_is_priced_with_the_share_of_all_pairs(sample):
     assert values[NAMES[0], "", "cllr"] == pytest.approx(
         metrics.cllr(probability[rows], genuine[rows], prior=genuine.mean())
     )
+    moved = found(measure(Rankings.of(*sample), calibrated_at=0.1))
+    assert moved[NAMES[0], "", "cllr"] == pytest.approx(
+        metrics.cllr(probability[rows], genuine[rows], prior=0.1)
+    )
+    assert {key for key in values if moved[key] != pytest.approx(values[key], nan_ok=True)} == {
+        (group, "", "cllr") for group in ("global", *NAMES)
+    }
     assert values["global", "", "min_cllr"] == pytest.approx(metrics.min_cllr(sample[0], genuine))
 
 

@@ -128,8 +128,8 @@ def command(
     Reads the labelled pairs of DATA, scored by MODEL or by themselves, and finds the lowest
     threshold at which the FPR is at most --fpr, with --confidence. The promise holds for people
     like those of DATA and knows that pairs share people. Without identities it can't, and DATA is
-    refused; --assume-independent says that no two pairs share a person. Choose the threshold on
-    people whom MODEL was not fitted on, else it is too low.
+    refused; --assume-independent says that no two pairs share a person. People whom MODEL was
+    fitted on are refused, too: on them the threshold would be too low.
 
     With --imposters-from genuine pairs are those of DATA, and imposters are strangers of the same
     group in a cohort. The promise is for every group of the cohort, though nobody in DATA has one,

@@ -20,6 +20,7 @@ from faircal.data.cohort import FEW, TOO_FEW, Cohort
 from faircal.data.columns import UNKNOWN
 from faircal.data.dataset import Dataset
 from faircal.data.dataset_folder import load_cohort
+from faircal.data.folds import crossing_identities
 from faircal.data.pair_files import PairFiles
 from faircal.data.summary import REMEDIES, WrongPairs
 from faircal.data.tables import has_table
@@ -240,28 +241,6 @@ def _faulty_pairs(data: Dataset) -> Iterator[Fault]:
             row, ids = int(np.argmax(mask)), data.images.ids
             example = f"row {row + 1}: {ids[int(left[row])]} – {ids[int(right[row])]}"
             yield Fault("warning", what, int(mask.sum()), example, remedy)
-
-
-def crossing_identities(data: Dataset) -> Iterator[Fault]:
-    """People who occur in more than one fold."""
-    people = data.people
-    if people is None or data.pairs.fold is None or data.pairs.drawn:
-        return
-    names, fold = np.unique(data.pairs.fold, return_inverse=True)
-    who, where = np.concatenate([people.left, people.right]), np.concatenate([fold, fold])
-    cells = np.unique(who[who != UNKNOWN].astype(np.int64) * len(names) + where[who != UNKNOWN])
-    person, count = np.unique(cells // len(names), return_counts=True)
-    if (count > 1).any():
-        one = person[count > 1][0]
-        codes = cells[cells // len(names) == one] % len(names)
-        folds = ", ".join(str(names[code]) for code in codes)
-        yield Fault(
-            "warning",
-            "identities that cross folds",
-            int((count > 1).sum()),
-            f"identity {people.names[one]} is in folds {folds}",
-            "results will look too good: drop the column 'fold' to have disjoint folds drawn",
-        )
 
 
 def _vectors(data: Dataset) -> Iterator[Fault]:

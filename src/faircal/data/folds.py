@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from faircal._base.errors import DataError
 from faircal.data.cohort_overlap import MOST_SHARED
 from faircal.data.columns import UNKNOWN
-from faircal.data.types import Groups, Images, Pairs, connected, people_of
+from faircal.data.types import Fault, Groups, Images, Pairs, connected, people_of
+
+if TYPE_CHECKING:
+    from faircal.data.dataset import Dataset
 
 N_FOLDS = 5
 
 Rows = NDArray[np.bool_]
+
+_REMEDY = "drop the column 'fold' to have disjoint folds drawn"
 
 
 def draw_folds(
@@ -98,10 +106,30 @@ def check_apart(people: Groups, calibration: Rows, test: Rows, where: str) -> tu
         f"{where}: {len(shared)} of {tested} people are in other folds, too (for example identity "
         f"{people.names[shared[0]]}): results would look too good"
     )
-    remedy = "drop the column 'fold' to have disjoint folds drawn"
     if len(shared) > MOST_SHARED * tested:
-        raise DataError(f"{text}; more than {100 * MOST_SHARED:g} % are refused: {remedy}")
-    return (f"{text}; {remedy}",)
+        raise DataError(f"{text}; more than {100 * MOST_SHARED:g} % are refused: {_REMEDY}")
+    return (f"{text}; {_REMEDY}",)
+
+
+def crossing_identities(data: Dataset) -> Iterator[Fault]:
+    """Give the people who occur in more than one fold as a fault, if there are any."""
+    people, fold = data.people, data.pairs.fold
+    if people is None or fold is None or data.pairs.drawn:
+        return
+    names, codes = np.unique(fold, return_inverse=True)
+    present = np.zeros((len(people.names) + 1, len(names)), bool)
+    present[people.left, codes] = present[people.right, codes] = True
+    crossing = np.flatnonzero(present[:-1].sum(axis=1) > 1)
+    if len(crossing):
+        folds = ", ".join(map(str, names[present[crossing[0]]]))
+        yield Fault(
+            "warning",
+            "identities that cross folds",
+            len(crossing),
+            f"identity {people.names[crossing[0]]} is in folds {folds}",
+            f"{_REMEDY}; above {100 * MOST_SHARED:g} % of a fold's people "
+            "'benchmark' and 'fit --leave-out' refuse it",
+        )
 
 
 def deal_people(

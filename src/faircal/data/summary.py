@@ -80,13 +80,15 @@ class WrongPairs:
 
     def add(self, part: Dataset) -> None:
         """Count a part."""
-        ids, wrong = part.images.ids, np.zeros(len(part), bool)
+        what, names, sides = "images", part.images.ids, (part.pairs.left, part.pairs.right)
+        if not part.has_images and part.people is not None:
+            # Not the row, which nobody knows on a cluster.
+            what, names, sides = "people", part.people.names, (part.people.left, part.people.right)
+        wrong = np.zeros(len(part), bool)
         for kind, mask in _wrong_pairs(part):
             if mask.any():
-                row = int(np.argmax(mask))
-                one, other = (ids[int(side[row])] for side in (part.pairs.left, part.pairs.right))
-                name = f"images {one} and {other}" if part.has_images else f"row {one.as_py() + 1}"
-                self._count(kind, int(mask.sum()), name)
+                one, other = (names[int(side[np.argmax(mask)])] for side in sides)
+                self._count(kind, int(mask.sum()), f"{what} {one} and {other}")
                 wrong |= mask
         self.pairs += len(part)
         self.wrong += int(wrong.sum())

@@ -18,6 +18,8 @@ from faircal.methods.set_calibrators import SetCalibrators
 #: Where half of the clusters have fewer pairs of either class, log-loss was 1.1 to 7 times that of
 #: Baseline, on simulated people held out; with 20 to 50 it was 0.9 to 1.3 times.
 FEW_PAIRS = 20
+#: With as many pairs of the rarer class for each cluster it was as good as Baseline.
+ENOUGH_PAIRS = 40
 #: Scores at which maps are compared, over the range of scores.
 _SHIFT_POINTS = 4001
 
@@ -95,13 +97,15 @@ class FairCal(ClusterMethod):
 
     def _note_few(self, genuine: NDArray[np.float64], mass: NDArray[np.float64]) -> None:
         """Say where clusters are too many for the pairs, of which the last set has all."""
-        few = float(np.median(np.minimum(genuine, mass - genuine)[:-1]))
+        *of_sets, pairs = np.minimum(genuine, mass - genuine)
+        own = np.array(of_sets)[self.calibrators_.own]
+        few = float(np.median(own)) if len(own) else FEW_PAIRS
         if self.n_clusters > 1 and few < FEW_PAIRS:
-            clusters = max(1, int(self.n_clusters * few / FEW_PAIRS))
+            clusters = max(1, int(pairs / ENOUGH_PAIRS))
             self.diagnostics_.note(
-                f"half of the {self.n_clusters} clusters have {few:.0f} or fewer genuine or "
-                f"imposter pairs: too few for maps of their own, and probabilities are probably "
-                f"worse than Baseline's; take about {clusters} clusters, or ask 'faircal choose'"
+                f"half of the {len(own)} clusters with a map of their own have {few:.0f} or fewer "
+                "genuine or imposter pairs to fit it on: probabilities are probably worse than "
+                f"Baseline's; take about {clusters} clusters, or ask 'faircal choose'"
             )
 
     def _apply(self, inputs: Inputs) -> Output:
