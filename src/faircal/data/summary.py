@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,14 +80,15 @@ class WrongPairs:
 
     def add(self, part: Dataset) -> None:
         """Count a part."""
-        what, names, sides = "images", part.images.ids, (part.pairs.left, part.pairs.right)
+        what, names, of = "images", part.images.ids, cast("Any", part.pairs)
         if not part.has_images and part.people is not None:
             # Not the row, which nobody knows on a cluster.
-            what, names, sides = "people", part.people.names, (part.people.left, part.people.right)
+            what, names, of = "people", part.people.names, part.people
         wrong = np.zeros(len(part), bool)
         for kind, mask in _wrong_pairs(part):
             if mask.any():
-                one, other = (names[int(side[np.argmax(mask)])] for side in sides)
+                row = int(np.argmax(mask))
+                one, other = (names[int(side[row])] for side in (of.left, of.right))
                 self._count(kind, int(mask.sum()), f"{what} {one} and {other}")
                 wrong |= mask
         self.pairs += len(part)
@@ -95,7 +96,7 @@ class WrongPairs:
 
     def _count(self, kind: str, count: int, example: str) -> None:
         before, first = self.kinds.get(kind, (0, example))
-        self.kinds[kind] = before + count, min(first, example)  # whatever comes first
+        self.kinds[kind] = before + count, first
 
     def merge(self, other: WrongPairs) -> None:
         """Add what another one has counted of other parts."""

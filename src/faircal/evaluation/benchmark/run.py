@@ -127,9 +127,8 @@ def run_benchmark(
     jobs = os.cpu_count() or 1 if jobs is None else jobs
     if jobs < 1:
         raise ParameterError(f"jobs: expected 1 or more, found {jobs}")
-    doubts = _doubts(data, moving)
     plan = make_plan(data, settings, moving)
-    record = make_record(data, plan, jobs, doubts, moving)
+    record = make_record(data, plan, jobs, moving)
     parts = Parts.open(Path(out), plan, resume)
     todo = [cell for cell in plan.cells if not parts.has(cell)]
     names = [name for name in METHODS if name in {cell.method for cell in todo}]
@@ -300,7 +299,7 @@ def _chance_gaps(rows: Sequence[Result]) -> Iterator[Result]:
 
 
 def make_record(
-    data: Dataset, plan: Plan, jobs: int, doubts: Sequence[str], moving: Moving | None = None
+    data: Dataset, plan: Plan, jobs: int, moving: Moving | None = None
 ) -> dict[str, Any]:
     """Return what ``run.json`` says besides the fits and the time."""
     groups = {attribute: data.groups(attribute) for attribute in plan.attributes if attribute}
@@ -324,7 +323,7 @@ def make_record(
             *(() if data.cohort is None else data.cohort.notes),
             *plan.notes,
             *(() if moving is None else moving.notes_on(data)),
-            *doubts,
+            *_doubts(data, moving),
             *(
                 note
                 for name, of in shares.items()
