@@ -73,11 +73,12 @@ class DataInUse:
         self.genuine = arrays["genuine"]
 
 
-def join_cohort(data: D, cohort: Cohort | None) -> D:
+def join_cohort(data: D, cohort: Cohort | None, most_shared: float = MOST_SHARED) -> D:
     """Return `data` with those of `cohort` who are not in it.
 
     People are left out who are called as people of the pairs are, or of whom a picture is one of
-    theirs. A stream, and pairs on Spark, are gone through once to see who is in them.
+    theirs, up to that share of the cohort's people. A stream, and pairs on Spark, are gone through
+    once to see who is in them.
 
     Raises
     ------
@@ -96,7 +97,7 @@ def join_cohort(data: D, cohort: Cohort | None) -> D:
     in_use = selected.reduce(partial(DataInUse, len(images)), ("genuine",))
     likeness = _compare(cohort, name, selected.embeddings, images.identity, in_use)
     likeness.check_network(cohort.where, data.where)
-    cohort = _without_shared(cohort, likeness, data.where)
+    cohort = _without_shared(cohort, likeness, data.where, most_shared)
     return data.with_cohort(cohort)  # type: ignore[return-value]
 
 
@@ -240,7 +241,7 @@ def _squares(vectors: Float32, person: NDArray[np.integer]) -> float:
     return float(np.square(vectors @ vectors.T)[strange].mean()) if strange.any() else np.nan
 
 
-def _without_shared(cohort: Cohort, likeness: _Likeness, where: str) -> Cohort:
+def _without_shared(cohort: Cohort, likeness: _Likeness, where: str, most: float) -> Cohort:
     """Return the cohort without those who are in the data too; say who is left out, and why."""
     people, codes = len(cohort.identity.names), cohort.identity.codes
     named = np.flatnonzero(~np.isnan(likeness.namesakes))
@@ -263,9 +264,11 @@ def _without_shared(cohort: Cohort, likeness: _Likeness, where: str) -> Cohort:
         )
         left = np.unique(cohort.groups.codes[keep])
         gone = [name for code, name in enumerate(cohort.groups.names) if code not in left]
-        if gone or len(shared) > MOST_SHARED * people:
-            many = len(shared) > MOST_SHARED * people
-            why = "more than 5 %" if many else f"nobody else is in group {gone[0]!r}"
+        if gone or len(shared) > most * people:
+            many = len(shared) > most * people
+            why = (
+                f"more than {100 * most:.0f} %" if many else f"nobody else is in group {gone[0]!r}"
+            )
             raise DataError(f"{text}: {why}; take other people for the cohort")
         notes.append(f"{text}: left out")
     made = cohort.subset(np.flatnonzero(keep)) if len(shared) else cohort

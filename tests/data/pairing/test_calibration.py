@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import chisquare
 
 import faircal
+from faircal.data import Embeddings, Feature
 from faircal.data.pairing import draw_cohort, redraw_imposters
 
 SIZE = {"people": 80, "images": 400, "pairs": 1500, "dimension": 16}
@@ -104,6 +105,25 @@ def test_a_cohort_is_apart_with_all_its_images(calibration):
     again, other = (draw_cohort(calibration, 3, "ethnicity", seed=s).cohort for s in (2, 3))
     assert again.fingerprint() == cohort.fingerprint() != other.fingerprint()
     assert redraw_imposters(apart).cohort is cohort
+
+
+def test_who_has_a_picture_among_those_who_stay_is_left_out(calibration):
+    apart = draw_cohort(calibration, 3, "ethnicity", seed=2)
+    vectors = calibration.embeddings.vectors.copy()
+    person = calibration.images.identity
+    drawn = person.names.index(apart.cohort.identity.names[0])
+    used = calibration.used_images()
+    vectors[apart.used_images()[0]] = vectors[used[person.codes[used] == drawn][0]]
+    twice = faircal.Dataset.assemble(
+        "twice",
+        calibration.images,
+        calibration.pairs,
+        {"embedding": Feature(Embeddings.of(vectors, "embeddings"))},
+    )
+    cohort = draw_cohort(twice, 3, "ethnicity", seed=2).cohort
+    assert cohort.identity.names == apart.cohort.identity.names[1:]
+    (note,) = cohort.notes
+    assert "1 of 12 people are in twice, too (0 by name, 1 by a picture;" in note
 
 
 def test_nobody_unknown_is_drawn_and_somebody_must_be_left(calibration):

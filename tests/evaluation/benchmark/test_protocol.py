@@ -43,6 +43,7 @@ def test_folds(data, imposters):
     plan, person = make_plan(data, settings), data.images.identity
     for fold in data.fold_names:
         calibration, test = plan.split(data, fold)
+        assert plan.split(data, fold)[0] is calibration  # it is drawn once
         given, of_fold = data.split(fold)
         np.testing.assert_array_equal(test.pairs.left, of_fold.pairs.left)
         np.testing.assert_array_equal(test.scores, of_fold.scores)

@@ -9,6 +9,7 @@ import numpy as np
 from faircal._base.errors import DataError, ParameterError
 from faircal._base.registry import check_integer, did_you_mean
 from faircal.data.cohort import Cohort
+from faircal.data.cohort_overlap import join_cohort
 from faircal.data.columns import UNKNOWN
 from faircal.data.dataset import Dataset
 from faircal.data.pairing.build import DRAW, PairPlan, cells
@@ -100,7 +101,7 @@ def draw_cohort(data: Dataset, n: int, attribute: str | None = None, seed: int =
         none by genuine pairs.
     n : int
         People of each group, drawn at random; all where there are fewer. All their images that are
-        in a pair go with them.
+        in a pair go with them. Who has a picture among those that stay is left out (`join_cohort`).
     attribute : str, optional
         What makes the groups (``a+b`` crosses; all columns crossed by default). A person belongs to
         the group of most of their images; nobody is drawn whose group is unknown.
@@ -151,4 +152,5 @@ def draw_cohort(data: Dataset, n: int, attribute: str | None = None, seed: int =
             f"{data.where}: without {int(taken.sum())} people as a cohort {len(kept)} pairs are "
             "left, not of both classes; draw fewer a group"
         )
-    return kept.with_cohort(cohort)
+    # Mislabelled pictures that are there twice say nothing against people drawn at random.
+    return join_cohort(kept, cohort, most_shared=1.0)

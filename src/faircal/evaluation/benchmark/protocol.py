@@ -89,6 +89,7 @@ class Protocol(NamedTuple):
             if min(people) < self.cohort
         ]
         yield f"{note}; fewer, which are all there are, of {', '.join(fewer)}" if fewer else note
+        yield from dict.fromkeys(text for cohort in cohorts for text in cohort.notes)
         if self.imposters == "given":
             shares = [
                 _ranged(round(100 * of.genuine.mean()) for of in each) for each in (given, parts)

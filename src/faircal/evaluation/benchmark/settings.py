@@ -148,7 +148,7 @@ class Plan:
 
     Where methods move to another population, `source_hash` is of the data they are fitted on, and
     `labels` says how many pairs of the other are labelled. `notes` say how calibration pairs were
-    changed.
+    changed, and `drawn` has them by feature and fold, as far as they were needed to plan.
     """
 
     settings: BenchmarkSettings
@@ -159,11 +159,13 @@ class Plan:
     source_hash: str = ""
     labels: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    drawn: Mapping[tuple[str, Any], Dataset] = field(default_factory=dict)
 
     def split(self, data: Dataset, fold: Any) -> tuple[Dataset, Dataset]:
         """Return calibration pairs, as the settings want them, and test pairs of a fold."""
         calibration, test = data.split(fold)
-        return self.settings.protocol(calibration), test
+        drawn = self.drawn.get((data.feature, fold))
+        return self.settings.protocol(calibration) if drawn is None else drawn, test
 
     @property
     def fingerprint(self) -> str:
@@ -245,6 +247,9 @@ def make_plan(data: Dataset, settings: BenchmarkSettings, moving: Moving | None 
         left_out,
         data.hash(),
         notes=prepared.notes,
+        drawn={(features[0], fold): part for fold, part in zip(folds, prepared.parts, strict=True)}
+        if settings.protocol.changes_pairs
+        else {},
     )
     if moving is None or source is None:
         return plan
