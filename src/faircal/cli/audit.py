@@ -105,6 +105,10 @@ def command(source: PairFiles, out: Path, as_json: bool, **how: Any) -> None:
     Intervals know that pairs share people where the data names them (identity, or left_identity and
     right_identity); else they take pairs as independent, and that is said.
 
+    At a global rate the threshold is the lowest at which at most so many strangers pass (of an FNR:
+    the highest). Errors are counted, and --threshold with a threshold that was printed counts the
+    same ones.
+
     Prints the error rates of groups, and writes a report: report.html for people, audit.json for
     machines, and the raw numbers behind them. Open report.html next. 'faircal compare' tells two
     audits apart.

@@ -176,7 +176,8 @@ def command(
 
     Reads the labelled pairs of DATA. Each method is fitted on all folds but one and tested on that
     one, in turn, with the paper's measurements: accuracy, calibration (KS) and error rates by
-    group, and how unequal they are. Folds share no person.
+    group, and how unequal they are. Thresholds and rates at a global rate are interpolated between
+    scores, as the paper's are; 'faircal audit' counts. Folds share no person.
 
     Prints the main tables and writes a report: open report.html next. 'faircal compare' tells
     whether two methods or two runs differ. Results are written as they come: an interrupted run

@@ -124,7 +124,8 @@ def command(
     Reads DATA, which 'faircal import' and 'faircal embed' made of RFW, BFW or IJB-C. Features,
     methods, calibrators, numbers of clusters and folds are the paper's. Every table and figure is
     written in its order, each number beside the published one, and which of the paper's claims hold
-    here. On simulated data nothing is compared.
+    here. Thresholds and rates are interpolated between scores, as the paper's are. On simulated
+    data nothing is compared.
 
     Prints the main tables and the claims. Open report.html next. An interrupted run goes on with
     --resume.
