@@ -42,10 +42,29 @@ def distance(likeness, x):
     )
 
 
-def kinds(likeness, x):
-    near = np.array([-likeness.sharpness * ((x - c) ** 2).sum() for c in likeness.centers])
+def kinds(likeness, x, centers=None):
+    centers = likeness.centers if centers is None else centers
+    near = np.array([-likeness.sharpness * ((x - c) ** 2).sum() for c in centers])
     near = np.exp(near - near.max())
     return near / near.sum()
+
+
+def kinds_without_itself(images, image):
+    """Kinds of an image whose own group's centre is that of the others."""
+    centers, person = images.likeness.centers.copy(), images.person[image]
+    own = images.group[person]
+    others = [p for p in np.flatnonzero(images.group == own) if p != person] or [person]
+    centers[own] = images.likeness.people[others].mean(axis=0)
+    return kinds(images.likeness, images.unit[image], centers)
+
+
+def doubted(closeness, usual):
+    return [c if c >= u else u + (c - u) / 4 for c, u in zip(closeness, usual, strict=True)]
+
+
+def closest(cosines):
+    cosines = sorted(cosines, reverse=True)
+    return [np.mean(cosines[:3]), np.mean(cosines[:30])]
 
 
 def test_people_and_centers_are_means(images):
@@ -62,11 +81,11 @@ def test_numbers_of_any_image(images):
     vectors = np.concatenate([2 * unit(rng.normal(size=(200, 6))), images.unit])
     expected = []
     for x in vectors:
-        cosines = sorted((float(x @ p) for p in likeness.people), reverse=True)
+        cosines = closest(float(x @ p) for p in likeness.people)
         own = sum(k * (x @ c) for k, c in zip(kinds(likeness, x), likeness.centers, strict=True))
         near, end = likeness.far
         trust = min(max((end - distance(likeness, x)) / (end - near), 0), 1)
-        expected.append([np.mean(cosines[:3]), np.mean(cosines[:30]), own, trust])
+        expected.append([*doubted(cosines, kinds(likeness, x) @ likeness.levels), own, trust])
     found = likeness(vectors)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
     assert (found[:, 3] == 0).any()
@@ -83,15 +102,48 @@ def test_numbers_without_the_two_people_of_a_pair(images):
     for image, partner in zip(one, two, strict=True):
         x, out = images.unit[image], {images.person[image], images.person[partner]}
         cosines = [float(x @ p) for n, p in enumerate(likeness.people) if n not in out]
-        cosines.sort(reverse=True)
         own = images.group[images.person[image]]
         with_centers = [float(x @ c) for c in likeness.centers]
         others = [n for n in np.flatnonzero(images.group == own) if n not in out]
         with_centers[own] = float(sum(x @ likeness.people[n] for n in others)) / max(len(others), 1)
-        expected.append(
-            [np.mean(cosines[:3]), np.mean(cosines[:30]), kinds(likeness, x) @ with_centers]
-        )
+        of_kinds = kinds_without_itself(images, image)
+        closeness = doubted(closest(cosines), of_kinds @ likeness.levels)
+        expected.append([*closeness, of_kinds @ with_centers])
     np.testing.assert_allclose(images.values(one, two), expected, rtol=0, atol=1e-9)
+
+
+def test_levels_are_what_is_usual(images):
+    """Of closeness without one's own person, by kinds without it; everybody in a group alike."""
+    likeness, weight, of_kinds, closeness = images.likeness, [], [], []
+    for image, x in enumerate(images.unit):
+        person = images.person[image]
+        others = [p for n, p in enumerate(likeness.people) if n != person]
+        closeness.append(closest(float(x @ p) for p in others))
+        of_kinds.append(kinds_without_itself(images, image))
+        own_images = (images.person == person).sum()
+        weight.append(1 / own_images / images.sizes[images.group[person]])
+    weight, of_kinds = np.array(weight) / np.sum(weight), np.array(of_kinds)
+    mean = weight @ np.array(closeness)
+    square = sum(w * np.outer(k, k) for w, k in zip(weight, of_kinds, strict=True))
+    ridge = 0.01 * np.trace(square) / 4
+    # The ridge as one more row for each kind.
+    rows = np.concatenate([of_kinds * np.sqrt(weight)[:, None], np.sqrt(ridge) * np.eye(4)])
+    wanted = (np.array(closeness) - mean) * np.sqrt(weight)[:, None]
+    best = np.linalg.lstsq(rows, np.concatenate([wanted, np.zeros((4, 2))]), rcond=None)[0]
+    np.testing.assert_allclose(likeness.levels, mean + best, rtol=0, atol=1e-9)
+
+
+def test_a_group_that_is_missing_is_not_taken_for_one_that_few_resemble():
+    """Its images are hardly less close than is usual for the kinds that they lie between."""
+    vectors, person, group = drawn((30, 30, 30), 6)
+    known = group < 2
+    likeness = CohortImages.of(vectors[known], person[known], group[known]).likeness
+    missing = vectors[~known]
+    usual = np.array([kinds(likeness, x) @ likeness.levels for x in missing])[:, 0]
+    closeness = np.array([closest(likeness.people @ x) for x in missing])[:, 0]
+    below, found = closeness < usual, likeness(missing)[:, 0]
+    assert below.mean() > 0.8
+    np.testing.assert_allclose((usual - found)[below], (usual - closeness)[below] / 4, atol=1e-9)
 
 
 def test_trust_ends_where_the_cohort_does(images):

@@ -53,28 +53,38 @@ def standardised(pairs):
     mean = np.average((sides[0] + sides[1]) / 2, axis=0, weights=weight)
     var = np.average(sum((side - mean) ** 2 for side in sides) / 2, axis=0, weights=weight)
     return sum(
-        np.clip((side[:, :3] - mean) / np.sqrt(var), -3, 3) * side[:, 3:]
+        doubted(np.clip((side[:, :3] - mean) / np.sqrt(var), -3, 3)) * side[:, 3:]
         for side in (pairs.left, pairs.right)
     )
 
 
+def doubted(traits):
+    return np.where(traits < -1, -1 + (traits + 1) / 4, traits)
+
+
+def shift(fitted, pairs, part=0.5):
+    """Return h + h': a quarter of a standard deviation where an image is not trusted at all."""
+    away = 0.0
+    for side in (pairs.left, pairs.right):
+        first, trust = (side[:, 0] - fitted.mean[0]) / fitted.scale[0], side[:, 3]
+        away = away + trust * doubted(first) + (1 - trust) / 4
+    return part * fitted.scale[0] * away
+
+
 def test_learned_is_the_least_penalised_loss(pairs, learned):
     both, y = standardised(pairs), np.where(pairs.genuine, 1.0, -1.0)
-    shift = sum(
-        0.5 * side[:, 3] * (side[:, 0] - learned.mean[0]) for side in (pairs.left, pairs.right)
-    )
-    t = learned.calibrator.log_odds(pairs.score - shift)
+    t = learned.calibrator.log_odds(pairs.score - shift(learned, pairs))
 
     def loss(theta):
         u0, u, v0, v = theta[0], theta[1:4], theta[4], theta[5:]
         log_odds = u0 + both @ u + (v0 + both @ v) * t
-        price = 1e-6 * (u0**2 + v0**2) + 70 * pairs.unit * (u @ u + v @ v)
+        price = 1e-6 * (u0**2 + v0**2) + 60 * pairs.unit * (u @ u + v @ v)
         return pairs.weight @ np.logaddexp(0, -y * log_odds) + price / 2
 
     def slope(theta):
         u0, u, v0, v = theta[0], theta[1:4], theta[4], theta[5:]
         off = -y * pairs.weight / (1 + np.exp(y * (u0 + both @ u + (v0 + both @ v) * t)))
-        ridge = 70 * pairs.unit
+        ridge = 60 * pairs.unit
         parts = off.sum() + 1e-6 * u0, off @ both + ridge * u
         return np.hstack([*parts, off @ t + 1e-6 * v0, (off * t) @ both + ridge * v])
 
@@ -84,12 +94,10 @@ def test_learned_is_the_least_penalised_loss(pairs, learned):
 
 
 def test_log_odds_as_written(pairs, learned):
-    shift = sum(
-        0.5 * side[:, 3] * (side[:, 0] - learned.mean[0]) for side in (pairs.left, pairs.right)
-    )
+    score = pairs.score - shift(learned, pairs)
     both, (u, v) = standardised(pairs), learned.effects
     slope = np.maximum(v[0] + both @ v[1:], 0)
-    expected = u[0] + both @ u[1:] + slope * learned.calibrator.log_odds(pairs.score - shift)
+    expected = u[0] + both @ u[1:] + slope * learned.calibrator.log_odds(score)
     added = learned.of_images(pairs.left) + learned.of_images(pairs.right)
     np.testing.assert_allclose(learned.log_odds(pairs.score, added), expected, rtol=0, atol=1e-9)
 
@@ -108,18 +116,17 @@ def test_monotone_and_symmetric(learned, left, right, scores):
     assert learned.log_odds(np.array([max(scores)]), two + one)[0] == high[0]
 
 
-def test_an_image_without_trust_changes_nothing(learned):
+def test_an_image_without_trust_shifts_scores_whatever_it_looks_like(learned):
     untrusted = np.array([[5.0, -3.0, 2.0, 0.0]])
-    np.testing.assert_array_equal(learned.of_images(untrusted), 0)
+    added = [[0.5 * 0.25 * learned.scale[0], 0, 0]]
+    np.testing.assert_allclose(learned.of_images(untrusted), added, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["plain", "shifted"])
 def test_plainer_maps_are_a_calibrator_of_a_score(kind, pairs):
     fitted = TraitMap.fit(kind, pairs, PlattCalibrator())
     part = {"plain": 0.0, "shifted": 0.5}[kind]
-    score = pairs.score - part * sum(
-        side[:, 3] * (side[:, 0] - fitted.mean[0]) for side in (pairs.left, pairs.right)
-    )
+    score = pairs.score - shift(fitted, pairs, part)
     again = PlattCalibrator(score_range=fitted.calibrator.score_range)
     again.fit(score, pairs.genuine, pairs.weight)
     added = fitted.of_images(pairs.left) + fitted.of_images(pairs.right)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +28,12 @@ _NEAR = (0.97, 0.995)
 _ADDED = 0.05
 #: How sharply kinds may be told apart, in units of one over a squared distance.
 _SHARPNESS = np.geomspace(0.1, 1e4, 60)
+#: What counts of a number's distance below the one it should hardly be under.
+DOUBT = 0.25
+#: Below every cosine.
+_LOWEST = -2.0
+#: Of a group's share, what is added to regress closeness on kinds: few people say little.
+_HELD_BACK = 0.01
 #: A variance of unit vectors that is none, but for rounding.
 _NONE = 1e-12
 _BLOCK = 512
@@ -43,6 +49,9 @@ class Likeness:
     groups' centres; and its *trust*, 1 where the cohort represents it and 0 where it does not:
     where it is further from every group's centre than the cohort's own images are.
 
+    The first two are hardly lower than is usual for its kinds. An image of a group that the cohort
+    lacks lies between kinds and close to nobody; it must not pass for one that few people resemble.
+
     Attributes
     ----------
     people : ndarray of shape (n_people, d)
@@ -50,6 +59,8 @@ class Likeness:
         Mean of each group's people.
     sharpness : float
         Of kinds.
+    levels : ndarray of shape (n_groups, 2)
+        The usual means of the highest cosines, by kind.
     axes : ndarray of shape (d, k)
         Of the space that the centres span, scaled by how images vary within groups.
     far : ndarray of shape (2,)
@@ -60,6 +71,7 @@ class Likeness:
     people: Float64
     centers: Float64
     sharpness: float
+    levels: Float64
     axes: Float64
     far: Float64
 
@@ -70,8 +82,9 @@ class Likeness:
         def work(block: slice) -> None:
             cosines = unit[block] @ self.people.T
             to_centers = unit[block] @ self.centers.T
-            values[block, :-2] = _highest(cosines)
-            values[block, -2] = (to_centers * self.kinds(to_centers)).sum(axis=1)
+            kinds = self.kinds(to_centers)
+            values[block, :-2] = doubted(_highest(cosines), kinds @ self.levels)
+            values[block, -2] = (to_centers * kinds).sum(axis=1)
             near, end = self.far
             values[block, -1] = (end - self._distances(unit[block])) / (end - near)
 
@@ -82,8 +95,7 @@ class Likeness:
 
     def kinds(self, to_centers: Float64) -> Float64:
         """Return how far images belong to each group, given products with the centres."""
-        squares = np.einsum("ij,ij->i", self.centers, self.centers)
-        return np.asarray(softmax(self.sharpness * (2 * to_centers - squares), axis=1))
+        return np.asarray(softmax(self.sharpness * _nearness(to_centers, self.centers), axis=1))
 
     def _distances(self, unit: Float64) -> Float64:
         places, centers = unit @ self.axes, self.centers @ self.axes
@@ -103,16 +115,18 @@ class Likeness:
         d = people.shape[1] if people.ndim == 2 else -1
         shapes = centers.ndim == axes.ndim == 2 and centers.shape[1] == axes.shape[0] == d
         sizes = arrays["far"].shape == (2,) and not arrays["sharpness"].ndim
+        sizes = sizes and arrays["levels"].shape == (len(centers), len(CLOSEST))
         if not (shapes and sizes and len(people) and len(centers)):
             found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
             raise DataError(
-                f"cohort: expected people, centres and axes of one space, found {found}"
+                f"cohort: expected people, centres, levels and axes of one space, found {found}"
             )
         if not all(np.isfinite(array).all() for array in arrays.values()):
             raise DataError("cohort: expected finite numbers")
         if not arrays["far"][0] < arrays["far"][1]:
             raise DataError(f"far: expected two ascending distances, found {arrays['far']}")
-        return cls(people, centers, float(arrays["sharpness"]), axes, arrays["far"])
+        sharpness = float(arrays["sharpness"])
+        return cls(people, centers, sharpness, arrays["levels"], axes, arrays["far"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +142,8 @@ class CohortImages:
         Of each person.
     sizes : ndarray of shape (n_groups,)
         People of each.
+    kinds : ndarray of shape (n, n_groups)
+        Of each image, with its person left out of the own group's centre.
     likeness : Likeness
     """
 
@@ -135,6 +151,7 @@ class CohortImages:
     person: Codes
     group: Codes
     sizes: Codes
+    kinds: Float64
     likeness: Likeness
 
     @classmethod
@@ -163,9 +180,28 @@ class CohortImages:
         centers = sums_of(people, of_person, len(sizes)) / sizes[:, None]
         middle = unit.mean(axis=0)
         spread = float(np.einsum("ij,ij->", unit, unit)) / len(unit) - float(middle @ middle)
-        sharpness = _sharpness(people, of_person, centers, spread)
-        axes, far = _surroundings(unit, place, people, of_person, centers)
-        return cls(unit, place, of_person, sizes, Likeness(people, centers, sharpness, axes, far))
+        others = _without(centers[of_person], people, sizes[of_person])
+        sharpness = _sharpness(people, of_person, centers, others, spread)
+        near = _nearness(unit @ centers.T, centers)
+        near[np.arange(len(unit)), of_person[place]] = _nearness_of(unit, others[place])
+        kinds = np.asarray(softmax(sharpness * near, axis=1))
+        axes, far = _surroundings(unit, place, of_person, centers, others)
+        # No levels yet: they are what is usual without them.
+        levels = np.full((len(centers), len(CLOSEST)), _LOWEST)
+        likeness = Likeness(people, centers, sharpness, levels, axes, far)
+        images = cls(unit, place, of_person, sizes, kinds, likeness)
+        return replace(images, likeness=replace(likeness, levels=images._usual_closeness()))
+
+    def _usual_closeness(self) -> Float64:
+        """Return `Likeness.levels`: regressed on kinds, since these are told from noisy centres."""
+        every = np.arange(len(self.unit))
+        closeness = self.values(every, every)[:, : len(CLOSEST)]
+        # Every group weighs the same, and everybody in it.
+        weight = 1.0 / (np.bincount(self.person) * self.sizes[self.group])[self.person]
+        mean, weighted = np.average(closeness, axis=0, weights=weight), self.kinds * weight[:, None]
+        square = weighted.T @ self.kinds
+        square[np.diag_indices_from(square)] += _HELD_BACK * np.trace(square) / len(square)
+        return np.asarray(mean + np.linalg.solve(square, weighted.T @ (closeness - mean)))
 
     def values(self, images: Codes, partners: Codes) -> Float64:
         """Return the first three numbers of `images`, told by neither of a pair's two people."""
@@ -173,7 +209,6 @@ class CohortImages:
         values = np.empty((len(images), WIDTH - 1))
         own, other = self.person[images], self.person[partners]
         to_centers = self.unit @ likeness.centers.T
-        kinds = likeness.kinds(to_centers)
         at = group[images]
         alike = self.group[other] == at
         itself, partner = np.empty(len(images)), np.empty(len(images))
@@ -196,8 +231,9 @@ class CohortImages:
         # The own group's mean, without the two.
         total = to_centers[images, at] * self.sizes[at] - itself - np.where(alike, partner, 0.0)
         left = np.maximum(self.sizes[at] - 1 - alike, 1)
-        values[:, -1] = (to_centers * kinds).sum(axis=1)[images]
-        values[:, -1] += kinds[images, at] * (total / left - to_centers[images, at])
+        values[:, -1] = (to_centers * self.kinds).sum(axis=1)[images]
+        values[:, -1] += self.kinds[images, at] * (total / left - to_centers[images, at])
+        values[:, :-1] = doubted(values[:, :-1], (self.kinds @ likeness.levels)[images])
         return values
 
     def sides(self, one: Codes, two: Codes) -> tuple[Float64, Float64]:
@@ -244,6 +280,19 @@ class CohortImages:
         return np.concatenate(lefts), np.concatenate(rights), np.concatenate(weights)
 
 
+def doubted(values: Float64, floor: Float64 | float) -> Float64:
+    """Return values, with a quarter of what they fall below a floor.
+
+    That few people resemble an image may be so, or the cohort has nobody like it.
+
+    Examples
+    --------
+    >>> doubted(np.array([2.0, 1.0, -3.0]), 1.0)
+    array([2., 1., 0.])
+    """
+    return np.maximum(values, floor + DOUBT * (values - floor))
+
+
 def cosines_of(unit: Float64, one: Codes, two: Codes) -> Float64:
     """Return the products of pairs of rows; those of a block alone are copied."""
     parts = each(
@@ -261,15 +310,26 @@ def _highest(cosines: Float64, without: int = 0) -> Float64:
     return np.stack([top[:, -min(k, most) :].mean(axis=1) for k in CLOSEST], axis=1)
 
 
-def _sharpness(people: Float64, group: Codes, centers: Float64, spread: float) -> float:
+def _nearness(to_centers: Float64, centers: Float64) -> Float64:
+    """Return how near rows are to centres, given products with them: −‖x − c‖² + ‖x‖²."""
+    return np.asarray(2 * to_centers - np.einsum("ij,ij->i", centers, centers))
+
+
+def _nearness_of(rows: Float64, centers: Float64) -> Float64:
+    """Return how near each row is to a centre of its own."""
+    return 2 * np.einsum("ij,ij->i", rows, centers) - np.einsum("ij,ij->i", centers, centers)
+
+
+def _sharpness(
+    people: Float64, group: Codes, centers: Float64, others: Float64, spread: float
+) -> float:
     """Return how sharply people's kinds are best told by centres, of their own group without them.
 
-    `spread` is the total variance of images.
+    `others` are those centres, and `spread` is the total variance of images.
     """
     sizes, itself = np.bincount(group), (np.arange(len(people)), group)
-    others = _without(centers[group], people, sizes[group])
-    near = 2 * people @ centers.T - np.einsum("ij,ij->i", centers, centers)
-    near[itself] = 2 * (people * others).sum(axis=1) - (others**2).sum(axis=1)
+    near = _nearness(people @ centers.T, centers)
+    near[itself] = _nearness_of(people, others)
     sharpness = _SHARPNESS / max(spread, _NONE)
     # Every group weighs the same.
     likely = [
@@ -280,19 +340,18 @@ def _sharpness(people: Float64, group: Codes, centers: Float64, spread: float) -
 
 
 def _surroundings(
-    unit: Float64, person: Codes, people: Float64, group: Codes, centers: Float64
+    unit: Float64, person: Codes, group: Codes, centers: Float64, others: Float64
 ) -> tuple[Float64, Float64]:
     """Return `Likeness.axes` and `Likeness.far`: where a cohort's own images lie.
 
-    Each image's own group is there without its person.
+    Each image's own group is there without its person: `others`.
     """
-    sizes, of_image = np.bincount(group), group[person]
+    of_image = group[person]
     _, size, axes = np.linalg.svd(centers - centers.mean(axis=0), full_matrices=False)
     axes = axes[size > 1e-6 * max(size[0], _NONE)][: len(centers) - 1].T
-    others = _without((centers @ axes)[group], people @ axes, sizes[group])
-    away = unit @ axes - others[person]
+    away = unit @ axes - (others @ axes)[person]
     share = 1.0 / np.bincount(person)[person]
-    within = (away * share[:, None]).T @ away / len(people)
+    within = (away * share[:, None]).T @ away / len(group)
     within[np.diag_indices_from(within)] += _ADDED * np.trace(within) / max(len(within), 1)
     values, turned = np.linalg.eigh(within)
     turned = turned / np.sqrt(np.maximum(values, _NONE))

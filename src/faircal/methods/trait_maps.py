@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from faircal.calibrators import Calibrator, make_calibrator
+from faircal.methods.likeness import doubted
 from faircal.methods.normalizing import wide_range
 
 Float64 = NDArray[np.float64]
@@ -20,10 +21,14 @@ MapKind = Literal["plain", "shifted", "learned"]
 KINDS: tuple[MapKind, ...] = ("plain", "shifted", "learned")
 #: Part of the first trait by which a score is shifted, for each image: half of both.
 SHIFT = 0.5
+#: The first trait of an image that the cohort does not represent, in standard deviations.
+UNKNOWN = 0.25
 #: People that are imagined to say that nothing is to be learned.
-_IMAGINED = 70.0
+_IMAGINED = 60.0
 #: Traits are taken within so many standard deviations.
 WITHIN = 3.0
+#: Standard deviations below the mean from where on a trait is `doubted`.
+FLOOR = -1.0
 #: Price of the two coefficients that are the same for all pairs: next to none.
 _FREE = 1e-6
 _STEPS, _GAIN = 50, 1e-10
@@ -63,7 +68,8 @@ class LabelledTraits:
 class TraitMap:
     """Log-odds u₀ + (φ + φ')·u + max(v₀ + (φ + φ')·v, 0) T(s − h − h') of a pair.
 
-    φ are the standardised traits of an image as far as it is trusted, h its shift of the score.
+    φ are the standardised traits of an image as far as it is trusted, h its shift of the score. Low
+    traits are doubted.
 
     Attributes
     ----------
@@ -90,8 +96,10 @@ class TraitMap:
 
     def of_images(self, values: Float64) -> Float64:
         """Return what each image adds to score, log-odds and slope, (n, 3), from its numbers."""
-        added = np.empty((len(values), 3))
-        added[:, 0] = self.shift * values[:, -1] * (values[:, 0] - self.mean[0])
+        added, trust = np.empty((len(values), 3)), values[:, -1]
+        closeness = doubted((values[:, 0] - self.mean[0]) / self.scale[0], FLOOR)
+        added[:, 0] = trust * closeness + (1 - trust) * UNKNOWN
+        added[:, 0] *= self.shift * self.scale[0]
         added[:, 1:] = self._standard(values) @ self.effects[:, 1:].T
         return added
 
@@ -128,7 +136,7 @@ class TraitMap:
 
     def _standard(self, values: Float64) -> Float64:
         traits = np.clip((values[:, :-1] - self.mean) / self.scale, -WITHIN, WITHIN)
-        return np.asarray(traits * values[:, -1:])
+        return np.asarray(doubted(traits, FLOOR) * values[:, -1:])
 
 
 class HeldOut(NamedTuple):
