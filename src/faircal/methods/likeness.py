@@ -189,8 +189,8 @@ class CohortImages:
         # No levels yet: they are what is usual without them.
         levels = np.full((len(centers), len(CLOSEST)), _LOWEST)
         likeness = Likeness(people, centers, sharpness, levels, axes, far)
-        images = cls(unit, place, of_person, sizes, kinds, likeness)
-        return replace(images, likeness=replace(likeness, levels=images._usual_closeness()))
+        drawn = cls(unit, place, of_person, sizes, kinds, likeness)
+        return replace(drawn, likeness=replace(likeness, levels=drawn._usual_closeness()))
 
     def _usual_closeness(self) -> Float64:
         """Return `Likeness.levels`: regressed on kinds, since these are told from noisy centres."""
@@ -317,7 +317,9 @@ def _nearness(to_centers: Float64, centers: Float64) -> Float64:
 
 def _nearness_of(rows: Float64, centers: Float64) -> Float64:
     """Return how near each row is to a centre of its own."""
-    return 2 * np.einsum("ij,ij->i", rows, centers) - np.einsum("ij,ij->i", centers, centers)
+    return np.asarray(
+        2 * np.einsum("ij,ij->i", rows, centers) - np.einsum("ij,ij->i", centers, centers)
+    )
 
 
 def _sharpness(
