@@ -174,13 +174,13 @@ def test_two_embeddings_by_keyboard_only(visit, plain, model):
     tab_to(page, "right_numbers")
     page.keyboard.insert_text(text_of(pair[1]))
     tab_to(page, "prior")
-    page.keyboard.type("1 in 100")
+    page.keyboard.type("1 in 10")
     page.keyboard.press("Enter")
     page.locator("#result").wait_for()
     assert focused(page) == ["decision", "Same person"]
     said = page.locator("#result").inner_text()
-    assert "such pairs are of one person" in said
-    assert "1 pair in 100 is genuine" in said
+    assert "such pairs are of one person (or more)" in said
+    assert "1 pair in 10 is genuine" in said
     picture = page.get_by_role("img", name="This pair among the calibration pairs")
     assert picture.is_visible()
     assert page.title().startswith("Same person")
@@ -197,7 +197,7 @@ def test_two_embeddings_by_keyboard_only(visit, plain, model):
     assert focused(page)[0] == "right_numbers"
     assert "value 3 is not a number" in page.locator("#right_numbers-wrong").inner_text()
     assert page.locator("#left_numbers").input_value() == text_of(pair[0])
-    assert page.locator("#prior").input_value() == "1 in 100"
+    assert page.locator("#prior").input_value() == "1 in 10"
 
 
 def test_ways_are_chosen_by_arrow_keys(visit, plain, model):

@@ -18,7 +18,8 @@ from faircal.report.words import summary
 KEYS = [
     *("faircal", "kind", "dataset", "simulated", "pairs", "data_sha256"),
     *("data_sha256_of", "streamed", "attribute"),
-    *("interval_kind", "level", "operating_points", "summary", "notes", "settings", "versions"),
+    *("interval_kind", "level", "operating_points", "summary"),
+    *("evidence", "notes", "settings", "versions"),
 ]
 POINT = [
     *("feature", "condition", "threshold", "global_fpr", "global_fnr", "tied"),

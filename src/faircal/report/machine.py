@@ -44,7 +44,7 @@ are fractions. What is undefined or withheld is null, never NaN.
 
 ``summary``
     The sentences of the report: lists ``who``, ``sure``, ``changes``, ``limits``.
-``notes``, ``settings``, ``versions``
+``evidence``, ``notes``, ``settings``, ``versions``
     As in ``run.json``.
 """
 
@@ -108,6 +108,7 @@ def audit_record(store: ResultsFolder) -> dict[str, Any]:
             for condition in conditions(results, attribute)
         ],
         "summary": asdict(summary(store, attribute)),
+        "evidence": run.get("evidence", {}),
         "notes": run.get("notes", []),
         "settings": run.get("settings", {}),
         "versions": run.get("versions", {}),
