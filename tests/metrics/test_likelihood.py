@@ -215,6 +215,40 @@ def test_bounds_by_hand():
     assert EvidenceBounds.of([1.0, 2.0], [1, 1], people=(2.0, 0.0))[:2] == (0, 0)
 
 
+def test_people_carry_what_their_pairs_do_not():
+    """Of skewed people: is the share of genuine pairs at the bound that many times as large?"""
+    rng = np.random.default_rng(1)
+
+    def imposters(people, n):
+        effect = 0.3 * (rng.exponential(size=people) - 1)
+        left = rng.integers(people, size=n)
+        right = (left + rng.integers(1, people, size=n)) % people
+        return effect[left] + effect[right] + 0.8 * rng.standard_normal(n)
+
+    def genuine(people):
+        effect = 0.3 * (rng.exponential(size=people) - 1) + 0.5 * rng.standard_normal(people)
+        return 4 + np.repeat(effect, 8) + 0.6 * rng.standard_normal(8 * people)
+
+    truth = [np.concatenate(parts) for parts in zip(
+        *((imposters(4000, 300_000), genuine(4000)) for _ in range(3)), strict=True
+    )]  # fmt: skip
+    broken = {"people": 0, "pairs": 0}
+    for _ in range(30):
+        low, high = imposters(60, 10_000), genuine(60)
+        score = np.append(low, high)
+        labels = np.repeat([0, 1], [len(low), len(high)])
+        # The map by which the scores were drawn, were they normal: it does not know of the skew.
+        slope = 4 / (low.var() + high.var()) * 2
+        ratio = slope * (score - (low.mean() + high.mean()) / 2)
+        for unit, people in (("people", (60, 60)), ("pairs", (len(high), len(low)))):
+            bound = EvidenceBounds.of(ratio, labels, people=people).high
+            at = bound / slope + (low.mean() + high.mean()) / 2
+            fpr, tpr = ((scores >= at).mean() for scores in truth)
+            broken[unit] += tpr < fpr * np.exp(bound)
+    assert broken["people"] == 0
+    assert broken["pairs"] > 5
+
+
 @given(RATIOS, RATIOS, PEOPLE, PEOPLE, st.floats(1, 100))
 def test_bounds_are_symmetric_and_widen_with_people(same, other, people, others, more):
     ratio, genuine = np.append(same, other), np.repeat([True, False], [len(same), len(other)])
@@ -250,7 +284,7 @@ def test_what_is_bounded_keeps_its_order(probability, share, low, high):
     [None, {}, {"low": 1, "high": 2, "genuine": 1, "imposter": 1, "unit": "people"},
      {"low": "x", "high": 2, "genuine": 1, "imposter": 1, "unit": "people"},
      {"low": -1, "high": math.inf, "genuine": 1, "imposter": 1, "unit": "people"},
-     {"low": -1, "high": 2, "genuine": 1, "imposter": 1, "unit": 3}],
+     {"low": -1, "high": 2, "genuine": 1, "imposter": 1, "unit": "<b>"}],
 )  # fmt: skip
 def test_bounds_that_no_fit_wrote_are_refused(value):
     with pytest.raises(DataError, match="expected low <= 0 <= high"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,14 +33,8 @@ SHARE_FIGURE = "calibrated_at"
 _STEPS, _SMALLEST_PART = 100, 1e-6
 
 
-class _Bounds(Protocol):
-    """How far likelihood ratios may go: `faircal.metrics.EvidenceBounds`."""
-
-    def ends(self, calibrated_at: float) -> tuple[float, float]: ...
-
-
 def shift_prior(
-    probability: npt.ArrayLike, *, calibrated_at: float, prior: float, bounds: _Bounds | None = None
+    probability: npt.ArrayLike, *, calibrated_at: float, prior: float, bounds: Any = None
 ) -> FloatArray:
     """Return probabilities for another share of genuine pairs.
 
@@ -54,7 +48,7 @@ def shift_prior(
         The share of genuine pairs that `probability` holds for.
     prior : float
         The share it is wanted for.
-    bounds : EvidenceBounds, optional
+    bounds : faircal.metrics.EvidenceBounds, optional
         How far likelihood ratios may go: those of the model (``model.about_.evidence``).
 
     Examples

@@ -25,6 +25,8 @@ from faircal.metrics.ranking import FloatArray, Ranking, as_probabilities, as_ra
 
 #: Log-likelihood ratios this near to a bound are at it: rounding, as by way of a probability.
 _AT_BOUND = 1e-6
+#: What the people of bounds may be: where nobody is identified, images or pairs.
+_UNITS = ("people", "images", "pairs")
 
 
 class EvidenceBounds(NamedTuple):
@@ -95,7 +97,7 @@ class EvidenceBounds(NamedTuple):
         known = isinstance(value, Mapping) and set(value) == set(cls._fields)
         bounds = cls(**value) if known else cls(math.nan, math.nan, 0.0, 0.0)
         fine = all(type(n) in (int, float) and math.isfinite(n) for n in bounds[:4])
-        if not fine or not bounds.low <= 0 <= bounds.high or not isinstance(bounds.unit, str):
+        if not fine or not bounds.low <= 0 <= bounds.high or bounds.unit not in _UNITS:
             raise DataError("evidence bounds: expected low <= 0 <= high; fit the model again")
         return bounds
 
