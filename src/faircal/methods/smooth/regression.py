@@ -7,7 +7,7 @@ The log-odds of a pair are φ · u + max(φ · v, 0) T(s); `TiltRegression` fits
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TypeVar
 
@@ -74,16 +74,9 @@ class LabelledPairs:
         both = np.concatenate([self.left[rows], self.right[rows]])
         used, places = np.unique(both, return_inverse=True)
         left, right = places.reshape(2, -1)
-        return replace(
-            self,
-            vectors=self.vectors[used],
-            traits=self.traits[used],
-            person=self.person[used],
-            left=left,
-            right=right,
-            score=self.score[rows],
-            genuine=self.genuine[rows],
-        )
+        vectors, traits, person = self.vectors[used], self.traits[used], self.person[used]
+        score, genuine = self.score[rows], self.genuine[rows]
+        return LabelledPairs(vectors, traits, person, left, right, score, genuine)
 
     def sample(self, most: int, seed: int) -> LabelledPairs:
         """Return all pairs, or `most` of them at random where there are more."""
