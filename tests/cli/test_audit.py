@@ -114,7 +114,9 @@ def test_the_threshold_that_is_printed_counts_what_was_printed(decimals, tmp_pat
     rng = np.random.default_rng(0)
     genuine = rng.random(6000) < 0.4
     score = np.clip(rng.normal(40 + 30 * genuine, 12), 0, 100).round(decimals)
-    rows = zip(genuine.astype(int), score.tolist(), *rng.integers(0, 300, (2, 6000)), strict=True)
+    left = rng.integers(0, 300, 6000)
+    right = (left + np.where(genuine, 0, rng.integers(1, 300, 6000))) % 300
+    rows = zip(genuine.astype(int), score.tolist(), left, right, strict=True)
     lines = ["genuine,score,subject1,subject2,site"]
     lines += [f"{','.join(map(str, row))},{'ab'[row[2] % 2]}" for row in rows]
     table = tmp_path / "scores.csv"

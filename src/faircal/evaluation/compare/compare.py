@@ -339,7 +339,10 @@ def _set(key: Key, both: MatchedValues) -> bool:
     rate = Condition.of(condition).wanted(metric)
     if group != GLOBAL or rate is None:
         return False
-    return all(math.isclose(side[key].value, rate, rel_tol=1e-6) for side in (both.a, both.b))
+    return all(
+        math.isclose(side[key].value, rate, rel_tol=1e-6) or audit  # which counts at most that
+        for side, audit in zip((both.a, both.b), both.audits, strict=True)
+    )
 
 
 def _one(

@@ -98,7 +98,7 @@ class ComparedRun:
 
 @dataclass(frozen=True)
 class MatchedValues:
-    """The values of the same feature and attribute of A and of B."""
+    """The values of the same feature and attribute of A and of B, and which of these are audits."""
 
     feature: str
     attribute: str
@@ -106,6 +106,7 @@ class MatchedValues:
     method_b: str
     a: dict[Key, Estimate]
     b: dict[Key, Estimate]
+    audits: tuple[bool, bool] = (False, False)
 
 
 def match(
@@ -127,6 +128,7 @@ def match(
     same = "; run both by the same"
     attributes = _couples(run_a, run_b, "attribute", f"{same} attribute", renamed=False)
     features = _couples(run_a, run_b, "feature", f"{same} feature")
+    audits = run_a.record.get("kind") == "audit", run_b.record.get("kind") == "audit"
     both = []
     for method_a, method_b in _methods(run_a, run_b, methods):
         for feature_a, feature_b in features:
@@ -135,7 +137,7 @@ def match(
                 b = run_b.find(feature_b, method_b, attribute)
                 if a is not None and b is not None:
                     feature = feature_a if feature_a == feature_b else f"{feature_a} → {feature_b}"
-                    both.append(MatchedValues(feature, attribute, method_a, method_b, a, b))
+                    both.append(MatchedValues(feature, attribute, method_a, method_b, a, b, audits))
     if not both:
         raise DataError(
             f"{run_b.name}: no method was run on a feature that {run_a.name} has it for, too;"
