@@ -82,8 +82,8 @@ def test_people_who_cross_folds(sound, tmp_path, run_here):
         known = {"DATA": str(data), "OUT": str(out)}
         done = run_here([known.get(word, word) for word in words])
         assert (done.code, done.out, out.exists()) == (2, "", False)
-        assert "people are in other folds, too (for example identity " in done.err
-        assert "more than 5 % are refused: drop the column 'fold'" in done.err
+        assert " that cross folds: " in done.err
+        assert "drop the column 'fold' to have disjoint folds drawn (above 5 %" in done.err
 
 
 def test_an_audit_warns_of_people_of_the_fit(sound, tmp_path, run_here):

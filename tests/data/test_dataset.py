@@ -181,12 +181,14 @@ def test_people_who_are_calibrated_on_and_tested_on():
             attributes={"identity": [f"p{who}" for who in np.tile(person, 3)]},
         )
 
-    told = r"fold 1: 5 of 100 people are in other folds, too \(for example identity p0\)"
+    told = (
+        r"identities of fold 1 that cross folds: 5 \(for example identity p0 is in folds 1, 2\); "
+    )
     for part in data(5).split(1):
         (note,) = part.notes
         assert re.search(told, note)
     with pytest.raises(
-        DataError, match=r"fold 1: 6 of 100 .*; more than 5 % are refused: drop the"
+        DataError, match=r"data: identities of fold 1 that cross folds: 6 .*drop the column 'fold'"
     ):
         data(6).split(1)
     assert len(data(6).only(1)) == 100

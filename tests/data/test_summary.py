@@ -66,10 +66,10 @@ def test_each_kind():
         )
     )
     assert wrong.kinds == {
-        "genuine pairs of two different identities": (1, "images 0 and 2"),
-        "imposter pairs of one identity": (2, "images 0 and 1"),
-        "pairs of an image with itself": (2, "images 4 and 4"),
-        "pairs labelled both genuine and imposter": (1, "images 7 and 6"),
+        "genuine pairs of two different identities": [1, "images 0 and 2"],
+        "imposter pairs of one identity": [2, "images 0 and 1"],
+        "pairs of an image with itself": [2, "images 4 and 4"],
+        "pairs labelled both genuine and imposter": [1, "images 7 and 6"],
     }
     assert (wrong.pairs, wrong.wrong) == (10, 5)  # one is of two kinds
 
@@ -131,5 +131,5 @@ def test_a_table_names_people(tmp_path):
     path.write_text("\n".join([*lines, "0,0.5,,a"]))
     summary = open_stream(path, batch=3).reduce(DataSummary)
     assert summary.wrong.kinds == {
-        "genuine pairs of two different identities": (1, "people a and b")
+        "genuine pairs of two different identities": [1, "people a and b"]
     }

@@ -217,9 +217,8 @@ def _faulty_pairs(data: Dataset) -> Iterator[Fault]:
     if data.pairs.genuine is not None:
         wrong = WrongPairs.of(data)
         for kind, (count, example) in wrong.kinds.items():
-            yield Fault(
-                "error" if wrong.refused else "warning", kind, count, example, REMEDIES[kind]
-            )
+            level = "error" if wrong.refused else "warning"
+            yield Fault(level, kind, count, example, REMEDIES[kind])  # type: ignore[arg-type]
     if not data.has_images:
         return
     left, right = data.pairs.left.astype(np.int64), data.pairs.right.astype(np.int64)
@@ -229,13 +228,10 @@ def _faulty_pairs(data: Dataset) -> Iterator[Fault]:
     first = first[inverse]
     again = first != np.arange(len(data))
     mirrored = again & (left != left[first])
+    twice = "mirrored pairs (left and right swapped)", "keep one of each: order has no meaning"
     for mask, what, remedy in (
         (again & ~mirrored, "duplicate pairs", "keep one of each"),
-        (
-            mirrored,
-            "mirrored pairs (left and right swapped)",
-            "keep one of each: order has no meaning",
-        ),
+        (mirrored, *twice),
     ):
         if mask.any():
             row, ids = int(np.argmax(mask)), data.images.ids

@@ -18,7 +18,7 @@ from faircal.data.build import MOST_GROUPS, build_images, build_pairs
 from faircal.data.cohort import Cohort
 from faircal.data.cohort_overlap import join_cohort
 from faircal.data.columns import UNKNOWN, Column, Index
-from faircal.data.folds import check_apart, draw_folds
+from faircal.data.folds import crossing_identities, draw_folds
 from faircal.data.tables import as_table
 from faircal.data.types import (
     DEFAULT_FEATURE,
@@ -383,12 +383,12 @@ class Dataset:
         calibration = ~test
         if self.pairs.drawn:
             calibration &= self.pairs.fold != UNKNOWN
-        parts, people = (self.subset(calibration), self.subset(test)), self.people
-        if people is not None and not self.pairs.drawn:
-            where = f"{self.where}: fold {test_fold}"
-            notes = (*self.notes, *check_apart(people, calibration, test, where))
+        parts = self.subset(calibration), self.subset(test)
+        for fault in crossing_identities(self, test_fold):
+            if fault.severity == "error":
+                raise DataError(f"{self.where}: {fault}")
             for part in parts:
-                vars(part).update(notes=notes)
+                vars(part).update(notes=(*self.notes, str(fault)))
         return parts
 
     def only(self, fold: Any) -> Dataset:

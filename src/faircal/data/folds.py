@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from faircal._base.errors import DataError
 from faircal.data.cohort_overlap import MOST_SHARED
 from faircal.data.columns import UNKNOWN
-from faircal.data.types import Fault, Groups, Images, Pairs, connected, people_of
+from faircal.data.types import Fault, Images, Pairs, connected, people_of
 
 if TYPE_CHECKING:
     from faircal.data.dataset import Dataset
 
 N_FOLDS = 5
-
-Rows = NDArray[np.bool_]
-
-_REMEDY = "drop the column 'fold' to have disjoint folds drawn"
 
 
 def draw_folds(
@@ -83,52 +79,30 @@ def _spread(weight: NDArray[np.integer], n_folds: int, seed: int) -> NDArray[np.
     return fold
 
 
-def check_apart(people: Groups, calibration: Rows, test: Rows, where: str) -> tuple[str, ...]:
-    """Say who of the people to test on is calibrated on, too; raise where they are too many.
+def crossing_identities(data: Dataset, test: Any = None) -> Iterator[Fault]:
+    """Give those who occur in more than one fold as a fault: all, or those of the fold `test`.
 
-    Parameters
-    ----------
-    people : Groups
-        Who is in each pair.
-    calibration, test : ndarray of shape (n_pairs,), bool
-        The pairs to fit on and those to test on.
-    where : str
-        Where these are, for messages.
+    It is an error where they are too many of the people of `test`.
     """
-    present = np.zeros((2, len(people.names) + 1), bool)  # −1, nobody knows who, is last
-    for of, rows in zip(present, (calibration, test), strict=True):
-        of[people.left[rows]] = of[people.right[rows]] = True
-    shared = np.flatnonzero(present[:, :-1].all(axis=0))
-    if not len(shared):
-        return ()
-    tested = int(present[1, :-1].sum())
-    text = (
-        f"{where}: {len(shared)} of {tested} people are in other folds, too (for example identity "
-        f"{people.names[shared[0]]}): results would look too good"
-    )
-    if len(shared) > MOST_SHARED * tested:
-        raise DataError(f"{text}; more than {100 * MOST_SHARED:g} % are refused: {_REMEDY}")
-    return (f"{text}; {_REMEDY}",)
-
-
-def crossing_identities(data: Dataset) -> Iterator[Fault]:
-    """Give the people who occur in more than one fold as a fault, if there are any."""
     people, fold = data.people, data.pairs.fold
     if people is None or fold is None or data.pairs.drawn:
         return
-    names, codes = np.unique(fold, return_inverse=True)
-    present = np.zeros((len(people.names) + 1, len(names)), bool)
+    names, codes = data.memo("folds", partial(np.unique, fold, return_inverse=True))
+    present = np.zeros((len(people.names) + 1, len(names)), bool)  # −1, nobody knows who, is last
     present[people.left, codes] = present[people.right, codes] = True
-    crossing = np.flatnonzero(present[:-1].sum(axis=1) > 1)
+    present = present[:-1]
+    of_fold = present.any(axis=1) if test is None else present[:, names == test][:, 0]
+    crossing = np.flatnonzero(of_fold & (present.sum(axis=1) > 1))
     if len(crossing):
+        many = test is not None and len(crossing) > MOST_SHARED * int(of_fold.sum())
         folds = ", ".join(map(str, names[present[crossing[0]]]))
         yield Fault(
-            "warning",
-            "identities that cross folds",
+            "error" if many else "warning",
+            f"identities {'' if test is None else f'of fold {test} '}that cross folds",
             len(crossing),
             f"identity {people.names[crossing[0]]} is in folds {folds}",
-            f"{_REMEDY}; above {100 * MOST_SHARED:g} % of a fold's people "
-            "'benchmark' and 'fit --leave-out' refuse it",
+            "results would look too good: drop the column 'fold' to have disjoint folds drawn"
+            f" (above {100 * MOST_SHARED:g} % of a fold's people it is refused)",
         )
 
 

@@ -59,27 +59,20 @@ class WrongPairs:
     ----------
     pairs, wrong : int
         All, and those with anything wrong.
-    kinds : dict from kind to (int, str)
+    kinds : dict from kind to [int, str]
         How many, and one of them.
     """
 
     def __init__(self) -> None:
         self.pairs = self.wrong = 0
-        self.kinds: dict[str, tuple[int, str]] = {}
+        self.kinds: dict[str, list[Any]] = {}
 
     @classmethod
     def of(cls, data: Dataset) -> WrongPairs:
         """Count those of `data`, once for all who ask."""
+        return data.memo("wrong pairs", lambda: cls()._look_at(data))
 
-        def count() -> WrongPairs:
-            counts = cls()
-            counts.add(data)
-            return counts
-
-        return data.memo("wrong pairs", count)
-
-    def add(self, part: Dataset) -> None:
-        """Count a part."""
+    def _look_at(self, part: Dataset) -> WrongPairs:
         what, names, of = "images", part.images.ids, cast("Any", part.pairs)
         if not part.has_images and part.people is not None:
             # Not the row, which nobody knows on a cluster.
@@ -89,21 +82,17 @@ class WrongPairs:
             if mask.any():
                 row = int(np.argmax(mask))
                 one, other = (names[int(side[row])] for side in (of.left, of.right))
-                self._count(kind, int(mask.sum()), f"{what} {one} and {other}")
+                self.kinds[kind] = [int(mask.sum()), f"{what} {one} and {other}"]
                 wrong |= mask
-        self.pairs += len(part)
-        self.wrong += int(wrong.sum())
-
-    def _count(self, kind: str, count: int, example: str) -> None:
-        before, first = self.kinds.get(kind, (0, example))
-        self.kinds[kind] = before + count, first
+        self.pairs, self.wrong = len(part), int(wrong.sum())
+        return self
 
     def merge(self, other: WrongPairs) -> None:
         """Add what another one has counted of other parts."""
         self.pairs += other.pairs
         self.wrong += other.wrong
-        for kind, counted in other.kinds.items():
-            self._count(kind, *counted)
+        for kind, (count, example) in other.kinds.items():
+            self.kinds.setdefault(kind, [0, example])[0] += count
 
     @property
     def refused(self) -> bool:
@@ -127,15 +116,6 @@ class WrongPairs:
         if self.refused:
             raise DataError(f"{notes[0]}: more than {100 * MOST_WRONG:g} % are refused")
         return notes
-
-    def state(self) -> dict[str, Any]:
-        """Return all as JSON."""
-        return dict(vars(self))
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state` gave."""
-        kinds = {kind: (count, example) for kind, (count, example) in state["kinds"].items()}
-        vars(self).update(state, kinds=kinds)
 
 
 @dataclass
@@ -246,7 +226,7 @@ class DataSummary:
         sides = {name: [of.images, of.unknown] for name, of in self.sides.items()}
         names = None if self.names is None else sorted(self.names)
         header = {"pairs": self.pairs, "genuine": self.genuine, "sides": sides, "names": names}
-        header["wrong"] = self.wrong.state()
+        header["wrong"] = vars(self.wrong)
         return header, {"used": np.packbits(self.used)}
 
     def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -256,5 +236,5 @@ class DataSummary:
             name: AttributeCounts(of, {}, lost) for name, (of, lost) in header["sides"].items()
         }
         self.names = None if header["names"] is None else set(header["names"])
-        self.wrong.restore(header["wrong"])
+        vars(self.wrong).update(header["wrong"])
         self.used = np.unpackbits(arrays["used"], count=len(self.used)).astype(bool)

@@ -50,6 +50,7 @@ def scored(tmp_path_factory):
     score = np.clip(rng.normal(np.where(genuine, 0.5, 0.1), 0.15), -1, 1)
     score[::7] = score[::7].round(1)
     sex = np.array(["F", "M", ""])[np.arange(N) * 3 // N]
+    person = rng.integers(0, 90, N)
     table = pa.table(
         {
             "genuine": genuine.astype(np.int8),
@@ -57,8 +58,8 @@ def scored(tmp_path_factory):
             "probability": 1 / (1 + np.exp(-20 * (score - 0.3))),
             "left_sex": sex,
             "right_sex": np.where(rng.random(N) < 0.9, sex, "M"),
-            "left_identity": rng.integers(0, 90, N),
-            "right_identity": rng.integers(0, 90, N),
+            "left_identity": person,
+            "right_identity": np.where(genuine, person, (person + rng.integers(1, 90, N)) % 90),
             "fold": np.arange(N) % 2,
         }
     )

@@ -118,14 +118,11 @@ class AuditTally:
         arrays: dict[str, NDArray[Any]] = {}
         for i, (_, state) in enumerate(states):
             arrays |= prefixed(str(i), state)
-        return {
-            "features": [header for header, _ in states],
-            "wrong": self.wrong.state(),
-        }, arrays
+        return {"features": [of for of, _ in states], "wrong": vars(self.wrong)}, arrays
 
     def restore(self, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `state` gave."""
-        self.wrong.restore(header["wrong"])
+        vars(self.wrong).update(header["wrong"])
         for i, each in enumerate(self.of.values()):
             each.restore(header["features"][i], unprefixed(str(i), arrays))
 
@@ -430,7 +427,7 @@ def audit_parts(
             shares = {"pairs": len(joined.genuine)}
             if joined.groups is not None:
                 shares = joined.groups.shares()
-    notes += one_class_note(audits[0].trials[GLOBAL])
+    notes += one_class_note(*audits[0].trials[GLOBAL])
     notes += unknown_note(attribute or "", shares.get("unknown_pairs", 0), shares["pairs"])
     if counts:
         width = (plan.score_range[1] - plan.score_range[0]) / plan.n_bins
@@ -442,16 +439,15 @@ def audit_parts(
     return AuditedPairs(audits, scored, shares, notes)
 
 
-def one_class_note(counts: tuple[int, int]) -> list[str]:
+def one_class_note(genuine: int, imposter: int) -> list[str]:
     """Say what is not measured where there are only genuine, or only imposter, pairs."""
-    genuine, imposter = counts
     if genuine and imposter:
         return []
-    there, missing, of = ("genuine", "imposter", "FPR, FNR at a global FPR")
+    there, of, missing = "genuine", "FPR, FNR at a global FPR", "imposter"
     if imposter:
-        there, missing, of = ("imposter", "genuine", "FNR, TPR")
-    text = f"all {genuine + imposter} pairs are {there}: {of}, AUROC and Cllr need {missing} pairs"
-    return [f"{text} and are not measured; add some"]
+        there, of, missing = "imposter", "FNR, TPR", "genuine"
+    need = f"{of}, AUROC and Cllr need {missing} pairs and are not measured; add some"
+    return [f"all {genuine + imposter} pairs are {there}: {need}"]
 
 
 class AuditCheckpoint:
