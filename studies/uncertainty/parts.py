@@ -8,4 +8,4 @@ from studies.uncertainty.part import Part
 from studies.uncertainty.regions import REGIONS
 from studies.uncertainty.tail import TAIL
 
-PARTS: dict[str, Part] = {part.name: part for part in (COVERAGE, GUARANTEE, TAIL, REGIONS)}
+PARTS: dict[str, Part] = {part.name: part for part in (GUARANTEE, COVERAGE, TAIL, REGIONS)}

@@ -2,33 +2,70 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.special import betainc
 from scipy.stats import norm
 
-from studies.uncertainty import guarantee, regions, tail
+from studies.uncertainty import crowds, guarantee, regions, tail
+from studies.uncertainty.crowds import CROWDS
 from studies.uncertainty.design import make_design
 from studies.uncertainty.page import page
 from studies.uncertainty.part import Kept
 from studies.uncertainty.tail_models import MODELS, RATE, Cosines, Sums
 
 
-def test_promises_are_counted():
-    found = {}
-    for true in ([0.009, 0.004], [0.011, 0.004], [0.02, float("nan")], [float("nan")] * 2):
-        guarantee._count(found, "one/0.01/0.05", true, 0.01)
-    assert found["one/0.01/0.05"] == {"draws": 4, "told": 2, "broken": 2, "of_rate": 2.0}
+def test_promises_are_counted_of_those_given():
+    tally: dict[str, float] = {}
+    nothing = float("nan")
+    for true, extrapolated in ((0.9, 0), (1.5, 1), (2.5, 0), (nothing, 1)):
+        guarantee.add(tally, true, extrapolated, covered=true < 2, width=0.5, people=nothing)
+    assert tally == {
+        "draws": 4, "given": 3, "extrapolated": 1, "broken": 2, "times": 4.0, "of_rate": 4.9,
+        "covered": 2, "width": 2.0, "by_people": 0, "people_of_rate": 0,
+    }  # fmt: skip
+    line = guarantee.Line("normal", 60, 0.01, tally)
+    assert line.share("broken", "given") == pytest.approx(2 / 3)
+    assert line.share("times", "broken") == 2
+    assert np.isnan(line.share("people_of_rate", "by_people"))
 
 
-@pytest.mark.parametrize("broken", [40, 90])
-def test_the_page_says_which_promises_are_broken_too_often(broken):
-    tally = {"draws": 1000, "told": 900, "broken": broken, "of_rate": 450.0}
-    spec = {"population": "normal, mild", "people": 30, "images": 5}
-    text = page({"guarantee": [Kept(spec, 0, {"one/0.01/0.05": tally})]}, {})
-    verdict = "ok" if broken == 40 else "broken too often"
-    told = f"| 1 % | 0.05 | 1,000 | {broken / 10:.1f} | 6.7 | 90.0 | 0.50 | {verdict} |"
-    assert told in text
+@pytest.mark.parametrize(("broken", "covered"), [(3, 930), (11, 930), (3, 890)])
+def test_the_page_says_first_where_it_fails(broken, covered):
+    names = ("draws", "given", "extrapolated", "broken", "times", "of_rate", "covered", "width")
+    values = (1000, 90, 0, broken, 1.5 * broken, 45.0, covered, 1000.0)
+    tally = {**dict(zip(names, values, strict=True)), "by_people": 0, "people_of_rate": 0}
+    spec = {"crowd": "normal", "people": 60}
+    text = page({"guarantee": [Kept(spec, 0, {"0.01": tally})]}, {})
+    fails = broken == 11 or covered == 890
+    verdict = "broken too often" if broken == 11 else "covers too little" if fails else "ok"
+    shown = f"| 1,000 | 9.0 | 0.0 | {100 * broken / 90:.1f} | 11.1 | {broken / 10:.1f} | 1.5 | 0.50"
+    assert f"{shown} | {covered / 10:.1f} | 0.0 | – | {verdict} |" in text
+    assert text.index(f"Where it fails: {int(fails)} of 1") < text.index("All of it")
+
+
+@pytest.mark.parametrize("name", ["0.3 · t₃", "wolves, 10 %, scores × 1.8", "ties"])
+def test_crowds_draw_by_their_law(name, monkeypatch):
+    monkeypatch.setattr(crowds, "_MANY", 200_000)
+    crowd = replace(CROWDS[name])
+    at = crowd.threshold(0.02)
+    rates = [(crowd.draw(np.random.default_rng(seed), 200)[0] >= at).mean() for seed in range(16)]
+    error = np.std(rates) / 4
+    assert abs(np.mean(rates) - crowd.fpr(at)) < 4 * error
+    assert 0.01 < crowd.fpr(at) < 0.03
+
+
+def test_crowds_are_as_uneven_as_they_say():
+    rng = np.random.default_rng(0)
+    _, left, right = CROWDS["one dominating"].draw(rng, 100)
+    of_person = np.bincount(np.concatenate([left, right])) / len(left)
+    assert of_person[0] == pytest.approx(2 * 0.2 * 0.8 / (1 - 0.2**2), abs=0.05)
+    _, left, right = CROWDS["siblings"].draw(rng, 100)
+    assert ((left ^ 1) == right).mean() == pytest.approx(0.01, abs=0.005)
+    _, left, right = CROWDS["two sites"].draw(rng, 100)
+    assert (left % 2 == right % 2).all()
 
 
 def test_tail_truths():

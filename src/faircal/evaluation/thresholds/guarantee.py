@@ -41,7 +41,7 @@ Rule = Literal["promised", "people", "measured"]
 COUNTED, EXTRAPOLATED = "counted, model-based", "extrapolated, model-based"
 OF_PEOPLE = "by people"
 #: People who may be missing count so many times as much where the tail is extrapolated.
-_TIMES_IN_TAIL = 4
+_TIMES_IN_TAIL = 8
 #: Of all pairs, where the promise is for groups or clusters or there is none: only measured.
 MEASURED = "measured"
 REFUSED = "refused: "

@@ -10,8 +10,8 @@ How much the rate varies is carried to the wanted rate by a law (`Dependence`), 
 people who are not in the data. So people are added who are not there, each with one error more than
 the person with most errors: five at a risk of 5 %, for a kind of which three in n are people may be
 missing among n (the rule of three), and some more for what the law gets wrong. Where a few people
-score far higher or lower than the law has it (`heavy_tailed`) it is four times as many, and errors
-must be counted. `docs/study-uncertainty.md` shows how often promises are broken, and where still.
+score far higher or lower than the law has it (`Dependence.heavy`) it is four times as many, and
+errors must be counted. `docs/study-uncertainty.md` shows how often promises are broken, and where.
 
 The other promise assumes no law: `threshold_of_people`.
 """
@@ -104,10 +104,9 @@ class ImposterSet:
 
     def _most_of_one(self, errors: int) -> float:
         """Return the errors of the person with most of them, of the pairs that score highest."""
-        highest = np.zeros(self.sharing.pairs)
-        highest[self._order[:errors]] = 1
-        of_person = self.sharing.per_person(self.sharing.per_dyad(highest))
-        return float(of_person.max(initial=0))
+        dyads = self.sharing.dyad_of[self._order[:errors]]
+        of_dyad = np.bincount(dyads, minlength=len(self.sharing.sizes)).astype(np.float64)
+        return float(self.sharing.per_person(of_dyad).max(initial=0))
 
     def part(self, rows: NDArray[np.bool_]) -> ImposterSet:
         """Return the pairs of `rows`; people keep their numbers."""

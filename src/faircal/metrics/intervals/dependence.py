@@ -45,8 +45,8 @@ _SAMPLE = 5000
 #: People are heavy-tailed where the excess kurtosis of their mean scores is so many of its standard
 #: errors. Of people with normal effects one set in twenty is, of 120 or more with t₃ effects nearly
 #: every one. Then the correlation of the scores says too little of rare errors, and variances of
-#: rates are taken so many times as large; `docs/study-uncertainty.md` shows both numbers to do.
-_HEAVY, HEAVIER_VARIANCE = 1.75, 2.5
+#: rates are taken larger, up to so many times; `docs/study-uncertainty.md` shows what that does.
+_HEAVY, _WIDEST = 1.75, 4.0
 
 #: Correlations of scores that `latent_correlation` looks up, ever closer towards 1.
 _LATENT = np.concatenate([np.linspace(0, 0.9, 91), 1 - 0.1 * 0.6 ** np.arange(1, 16)])
@@ -114,12 +114,12 @@ class Dependence(ThresholdRungs):
         As of `ThresholdRungs`; the kinds are two pairs of the same two people, and two pairs with
         one person in common.
     dyads : Dyads
-    heavy : bool
-        Whether people's mean scores have heavier tails than normal ones; see `heavy_tailed`.
+    heaviness : float
+        How much heavier than normal the tails of people's mean scores are; see `heaviness_of`.
     """
 
     dyads: Dyads
-    heavy: bool = False
+    heaviness: float = 0.0
 
     @classmethod
     def of(cls, scores: Float64, dyads: Dyads) -> Dependence:
@@ -146,8 +146,8 @@ class Dependence(ThresholdRungs):
         couples = dyads.same_dyad * both + dyads.one_person * one
         weights = rates * n / (1 + couples / max(n, 1))
         latent = [latent_correlation(of_kind, rates) for of_kind in (both, one)]
-        heavy = heavy_tailed(scores, dyads)
-        return cls(rates, weights, np.stack(latent, axis=1), freedom, dyads, heavy)
+        heaviness = heaviness_of(scores, dyads)
+        return cls(rates, weights, np.stack(latent, axis=1), freedom, dyads, heaviness)
 
     def design_effect(self, rate: npt.ArrayLike) -> Float64:
         """Return by what factor sharing people widens the variance of a rate; at least 1."""
@@ -156,9 +156,14 @@ class Dependence(ThresholdRungs):
         return np.asarray(1 + couples / max(self.dyads.pairs, 1))
 
     @property
+    def heavy(self) -> bool:
+        """Whether a few people score far higher or lower than the others."""
+        return self.heaviness > _HEAVY
+
+    @property
     def wider(self) -> float:
-        """By what factor a rate varies more than its design effect says: more than 1 if heavy."""
-        return HEAVIER_VARIANCE if self.heavy else 1.0
+        """By what factor a rate varies more than its design effect says: above 1 if heavy."""
+        return min(max(self.heaviness - _HEAVY + 1, 1.0), _WIDEST)
 
     def interval(self, rate: float, level: float, *, wider: float = 1.0) -> tuple[float, float]:
         """Return the interval of a counted rate; people make its variance, or it is `wider`."""
@@ -206,12 +211,12 @@ def _correlations(errors: Int64, p: float, dyads: Dyads) -> tuple[float, float, 
     return float(np.clip(both, 0, 0.999)), float(np.clip(one, 0, 0.5)), freedom
 
 
-def heavy_tailed(scores: Float64, dyads: Dyads) -> bool:
-    """Return whether a few people score far higher or lower than normal effects would have it.
+def heaviness_of(scores: Float64, dyads: Dyads) -> float:
+    """Return by how many standard errors people's mean scores have heavier tails than normal ones.
 
     Each person's sum of scores is taken in units of its standard deviation, and the kurtosis of
     these is compared with 3. What scores that are not normal themselves bring to it, where people
-    have few pairs, is taken off. It is a matter of imposter pairs; of genuine ones it is False.
+    have few pairs, is taken off. It is a matter of imposter pairs; of genuine ones it is 0.
 
     Examples
     --------
@@ -219,14 +224,14 @@ def heavy_tailed(scores: Float64, dyads: Dyads) -> bool:
     >>> left, right = np.triu_indices(150, 1)
     >>> for person in (rng.normal(size=150), rng.standard_t(3, size=150)):
     ...     scores = 0.3 * (person[left] + person[right]) + rng.normal(size=len(left))
-    ...     print(heavy_tailed(scores, Dyads(left, right)))
+    ...     print(heaviness_of(scores, Dyads(left, right)) > 1.75)
     False
     True
     """
     n, off = dyads.people, scores - scores.mean() if len(scores) else scores
     square = float(off @ off) / max(dyads.pairs, 1)
     if dyads.alone or n < FEWEST or not square > 0:
-        return False
+        return 0.0
     of_dyad = dyads.per_dyad(off)
     of_person = dyads.per_person(of_dyad)
     dyad_square, person_square = float((of_dyad**2).sum()), float((of_person**2).sum())
@@ -241,7 +246,7 @@ def heavy_tailed(scores: Float64, dyads: Dyads) -> bool:
     kurtosis = float((units**4).mean() / (units**2).mean() ** 2)
     of_pairs = max(float((off**4).mean()) / square**2 - 3, 0.0)
     of_pairs *= float((square**2 * pairs / variance**2).mean())
-    return kurtosis - 3 - of_pairs > _HEAVY * math.sqrt(24 / n) * (1 + of_pairs)
+    return (kurtosis - 3 - of_pairs) / (math.sqrt(24 / n) * (1 + of_pairs))
 
 
 def binary_correlation(latent: Float64, rate: Float64) -> Float64:
