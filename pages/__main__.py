@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pages
-from pages import comparing, figures, writing
+from pages import claims, comparing, figures, writing
 from pages.parsing import Page, PageError, every_page
 from pages.running import run
 
@@ -24,14 +24,27 @@ def main() -> int:
     parser.add_argument("page", nargs="*", type=Path, help="Markdown files  [default: all]")
     parser.add_argument("--write", action="store_true", help="put outputs and pictures in")
     parser.add_argument("--folder", type=Path, help="run in this folder, and keep it")
+    parser.add_argument("--claims", action="store_true", help="numbers in prose only, run nothing")
     told = parser.parse_args()
-    return max(
-        (_one(path, told.write, told.folder) for path in told.page or every_page()), default=0
-    )
+    paths = [path.resolve() for path in told.page or every_page()]
+    if told.claims:
+        return max((_claims(path, told.write) for path in paths), default=0)
+    return max((_one(path, told.write, told.folder) for path in paths), default=0)
+
+
+def _claims(path: Path, write: bool) -> int:
+    page = Page.read(path)
+    if write:
+        path.write_text(claims.written(page), encoding="utf-8")
+        page = Page.read(path)
+    found = list(claims.problems(page))
+    for problem in found:
+        print(f"{path}: {problem}")
+    return 1 if found else 0
 
 
 def _one(path: Path, write: bool, kept: Path | None) -> int:
-    page = Page.read(path.resolve())
+    page = Page.read(path)
     if not page.is_program:
         return 0
     start = time.monotonic()

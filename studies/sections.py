@@ -45,8 +45,8 @@ def people(tally: Tally) -> str:
             for metric in _OF_PEOPLE
         ]
         rows.append(["**SmoothFairCal − FairCal**", *(f"**{gap}**" for gap in gaps), "", ""])
-    header = ["method", *(TITLES[m] for m in _OF_PEOPLE), "closed, KS mean", "closed, FPR AAD@1%"]
-    return table(header, rows)
+    closed = (f"closed over people, {TITLES[metric]}" for metric in FAIR)
+    return table(["method", *(TITLES[m] for m in _OF_PEOPLE), *closed], rows)
 
 
 def _closed_between(tally: Tally, name: str, metric: str) -> str:

@@ -44,7 +44,7 @@ _IMAGES, _PAIRS = 512, 16384
 
 @dataclass(eq=False, repr=False)
 class SmoothFairCal(Method):
-    """Fairer than `FairCal`, still without attributes: one smooth map in place of clusters' maps.
+    """Like `FairCal` without attributes, but with one smooth map in place of clusters' maps.
 
     With T(s) the log-odds of one global calibrator, a pair with score s and features φ gets
 
