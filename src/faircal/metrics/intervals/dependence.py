@@ -243,6 +243,8 @@ def heaviness_of(scores: Float64, dyads: Dyads) -> float:
     variance += max(one, 0) * (pairs**2 - squares)
     units = of_person / np.sqrt(variance)
     units -= units.mean()
+    if not units.any():  # all people are alike
+        return 0.0
     kurtosis = float((units**4).mean() / (units**2).mean() ** 2)
     of_pairs = max(float((off**4).mean()) / square**2 - 3, 0.0)
     of_pairs *= float((square**2 * pairs / variance**2).mean())
