@@ -101,11 +101,12 @@ class FairCal(ClusterMethod):
         own = np.array(of_sets)[self.calibrators_.own]
         few = float(np.median(own)) if len(own) else FEW_PAIRS
         if self.n_clusters > 1 and few < FEW_PAIRS:
-            clusters = max(1, int(pairs / ENOUGH_PAIRS))
+            clusters = int(pairs / ENOUGH_PAIRS)
+            fewer = f"about {clusters} clusters" if clusters > 1 else "Baseline, or more people"
             self.diagnostics_.note(
                 f"half of the {len(own)} clusters with a map of their own have {few:.0f} or fewer "
                 "genuine or imposter pairs to fit it on: probabilities are probably worse than "
-                f"Baseline's; take about {clusters} clusters, or ask 'faircal choose'"
+                f"Baseline's; take {fewer}, or ask 'faircal choose'"
             )
 
     def _apply(self, inputs: Inputs) -> Output:
