@@ -206,7 +206,8 @@ def audit(
     threshold : float, optional
         The decision threshold whose error rates are wanted: a match is ``score >= threshold``.
     rates : sequence of float
-        Global error rates at which groups are compared besides.
+        Global error rates at which groups are compared besides: at the lowest threshold at which at
+        most that share of imposters passes, and the highest at which so few genuine pairs fail.
     score_range : (float, float)
         The range of `score`.
     calibrated_at : float, optional
