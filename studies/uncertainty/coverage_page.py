@@ -182,7 +182,10 @@ def section(kept: Sequence[Kept]) -> str:
     all_lines = lines(kept)
     texts = [_ABOUT, "### All settings at a glance\n", _summary(all_lines)]
     outside = [line for line in all_lines if line.verdict != "ok"]
-    texts.append(f"\n### Outside the bar: {len(outside)} of {len(all_lines)}\n")
+    verdicts = [line.verdict for line in outside]
+    counts = [len(all_lines), len(outside), *map(verdicts.count, ("too high", "too low"))]
+    header = ["settings", "outside the bar", "too high", "too low"]
+    texts += ["\n### Outside the bar\n", table(header, [[f"{n:,}" for n in counts]], 0), ""]
     texts.append(_table(outside, named=True) if outside else "Nothing.")
     for what in dict.fromkeys(line.what for line in all_lines):
         texts.append(f"\n### {what}\n")

@@ -160,11 +160,11 @@ def section(kept: Sequence[Kept]) -> str:
     given = int(sum(line.of["given"] for line in every))
     broken = int(sum(line.of["broken"] for line in every))
     summary = (
-        f"Of all {given:,} promises given {broken:,} were broken"
-        f" ({number(100 * broken / max(given, 1), 1)} %). Too often in:\n"
+        f"In {len(failing)} of {len(every)} settings. Of all {given:,} promises given {broken:,} "
+        f"were broken ({number(100 * broken / max(given, 1), 1)} %). Too often in:\n"
     )
     texts = [
-        f"### Where it fails: {len(failing)} of {len(every)}\n",
+        "### Where it fails\n",
         summary,
         _table(failing) if failing else "Nothing.",
         _WHY,

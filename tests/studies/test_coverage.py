@@ -202,7 +202,7 @@ def test_the_page_adds_up_seeds_and_tells_failures():
     ]
     text = page({"coverage": cells}, {"coverage": "x.png"})
     assert "images/x.png" in text
-    assert "Outside the bar: 1 of 2" in text
+    assert "| 2 | 1 | 0 | 1 |" in text
     told = "| FPR 1 % | normal, medium; 8 × 2; differ | 0.01 | 20.0 | 200 | 91.5 | 3.0 | 5.5"
     assert told in text
     assert "nan" not in text

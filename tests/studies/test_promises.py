@@ -43,7 +43,7 @@ def test_the_page_says_first_where_it_fails(broken, covered):
     verdict = "broken too often" if broken == 11 else "covers too little" if fails else "ok"
     shown = f"| 1,000 | 9.0 | 0.0 | {100 * broken / 90:.1f} | 11.1 | {broken / 10:.1f} | 1.5 | 0.50"
     assert f"{shown} | {covered / 10:.1f} | 0.0 | – | {verdict} |" in text
-    assert text.index(f"Where it fails: {int(fails)} of 1") < text.index("All of it")
+    assert text.index(f"In {int(fails)} of 1 settings") < text.index("All of it")
 
 
 @pytest.mark.parametrize("name", ["0.3 · t₃", "wolves, 10 %, scores × 1.8", "ties"])
