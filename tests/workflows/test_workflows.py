@@ -67,7 +67,10 @@ def test_scores_are_those_of_the_model(home, fitted, split):
     table = pq.read_table(scored.out)
     share = scored.record["calibrated_at"]
     expected = faircal.shift_prior(
-        fitted.model.predict_proba(split[1]), calibrated_at=share, prior=0.1
+        fitted.model.predict_proba(split[1]),
+        calibrated_at=share,
+        prior=0.1,
+        bounds=fitted.model.about_.evidence,
     )
     assert scored.pairs == len(table) == len(split[1])
     np.testing.assert_allclose(table["probability"], expected, rtol=1e-12)
