@@ -452,7 +452,7 @@ def test_a_terminal_shows_the_stages_of_a_training(fit_words, on_terminal):
 
 
 def test_no_bar_is_left_when_all_is_done(world, on_terminal):
-    *seen, last = frames(on_terminal(["fit", "faces", "--clusters", "2", "--out", "m.faircal"]))
+    *seen, last = frames(on_terminal(["fit", "faces", "--clusters", "1", "--out", "m.faircal"]))
     assert any("fitting faircal" in frame for frame in seen)
     assert any("describing" in frame for frame in seen)
     assert last.startswith("next: faircal threshold m.faircal")
