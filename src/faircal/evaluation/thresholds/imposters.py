@@ -210,7 +210,7 @@ class ImposterSet:
             return math.nan
         fewest = _FEWEST_IF_HEAVY if self.dependence.heavy else 0
         low, high = self.upper_bound(fewest, risk), 0.5
-        if self.enough_people(low):
+        if low >= high or self.enough_people(low):
             return low
         for _ in range(_STEPS):
             middle = (low + high) / 2

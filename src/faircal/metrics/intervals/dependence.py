@@ -214,9 +214,9 @@ def _correlations(errors: Int64, p: float, dyads: Dyads) -> tuple[float, float, 
 def heaviness_of(scores: Float64, dyads: Dyads) -> float:
     """Return by how many standard errors people's mean scores have heavier tails than normal ones.
 
-    Each person's sum of scores is taken in units of its standard deviation, and the kurtosis of
-    these is compared with 3. What scores that are not normal themselves bring to it, where people
-    have few pairs, is taken off. It is a matter of imposter pairs; of genuine ones it is 0.
+    Scores count by their ranks, as normal scores (van der Waerden), so that no other scale of them
+    matters. Each person's sum of these is taken in units of its standard deviation, and the
+    kurtosis of that is compared with 3. It is a matter of imposter pairs; of genuine ones it is 0.
 
     Examples
     --------
@@ -228,9 +228,12 @@ def heaviness_of(scores: Float64, dyads: Dyads) -> float:
     False
     True
     """
-    n, off = dyads.people, scores - scores.mean() if len(scores) else scores
-    square = float(off @ off) / max(dyads.pairs, 1)
-    if dyads.alone or n < FEWEST or not square > 0:
+    n = dyads.people
+    if dyads.alone or n < FEWEST:
+        return 0.0
+    off = _normal_scores(scores)
+    square = float(off @ off) / dyads.pairs
+    if not square > 0:
         return 0.0
     of_dyad = dyads.per_dyad(off)
     of_person = dyads.per_person(of_dyad)
@@ -246,9 +249,14 @@ def heaviness_of(scores: Float64, dyads: Dyads) -> float:
     if not units.any():  # all people are alike
         return 0.0
     kurtosis = float((units**4).mean() / (units**2).mean() ** 2)
-    of_pairs = max(float((off**4).mean()) / square**2 - 3, 0.0)
-    of_pairs *= float((square**2 * pairs / variance**2).mean())
-    return (kurtosis - 3 - of_pairs) / (math.sqrt(24 / n) * (1 + of_pairs))
+    return (kurtosis - 3) / math.sqrt(24 / n)
+
+
+def _normal_scores(scores: Float64) -> Float64:
+    """Return normal quantiles of the ranks, of equal scores that of their mean rank."""
+    _, code, count = np.unique(scores, return_inverse=True, return_counts=True)
+    rank = np.cumsum(count) - count / 2
+    return np.asarray(ndtri(rank / len(scores))[code])
 
 
 def binary_correlation(latent: Float64, rate: Float64) -> Float64:
