@@ -28,8 +28,6 @@ _NEAR = (0.97, 0.995)
 _ADDED = 0.05
 #: How sharply kinds may be told apart, in units of one over a squared distance.
 _SHARPNESS = np.geomspace(0.1, 1e4, 60)
-#: What counts of a number's distance below the one it should hardly be under.
-DOUBT = 0.25
 #: Below every cosine.
 _LOWEST = -2.0
 #: Of a group's share, what is added to regress closeness on kinds: few people say little.
@@ -49,8 +47,9 @@ class Likeness:
     groups' centres; and its *trust*, 1 where the cohort represents it and 0 where it does not:
     where it is further from every group's centre than the cohort's own images are.
 
-    The first two are hardly lower than is usual for its kinds. An image of a group that the cohort
-    lacks lies between kinds and close to nobody; it must not pass for one that few people resemble.
+    Where the first two are lower than is usual for its kinds, that counts as far as its kinds are
+    sure. An image of a group that the cohort lacks lies between kinds and close to nobody; it must
+    not pass for one that few people resemble.
 
     Attributes
     ----------
@@ -83,7 +82,8 @@ class Likeness:
             cosines = unit[block] @ self.people.T
             to_centers = unit[block] @ self.centers.T
             kinds = self.kinds(to_centers)
-            values[block, :-2] = doubted(_highest(cosines), kinds @ self.levels)
+            usual, sure = kinds @ self.levels, certainty(kinds)
+            values[block, :-2] = doubted(_highest(cosines), usual, sure)
             values[block, -2] = (to_centers * kinds).sum(axis=1)
             near, end = self.far
             values[block, -1] = (end - self._distances(unit[block])) / (end - near)
@@ -233,7 +233,8 @@ class CohortImages:
         left = np.maximum(self.sizes[at] - 1 - alike, 1)
         values[:, -1] = (to_centers * self.kinds).sum(axis=1)[images]
         values[:, -1] += self.kinds[images, at] * (total / left - to_centers[images, at])
-        values[:, :-1] = doubted(values[:, :-1], (self.kinds @ likeness.levels)[images])
+        usual, sure = self.kinds @ likeness.levels, certainty(self.kinds)
+        values[:, :-1] = doubted(values[:, :-1], usual[images], sure[images])
         return values
 
     def sides(self, one: Codes, two: Codes) -> tuple[Float64, Float64]:
@@ -280,17 +281,22 @@ class CohortImages:
         return np.concatenate(lefts), np.concatenate(rights), np.concatenate(weights)
 
 
-def doubted(values: Float64, floor: Float64 | float) -> Float64:
-    """Return values, with a quarter of what they fall below a floor.
+def doubted(values: Float64, floor: Float64 | float, counting: Float64 | float) -> Float64:
+    """Return values, of which `counting` is left of what they fall below a floor.
 
     That few people resemble an image may be so, or the cohort has nobody like it.
 
     Examples
     --------
-    >>> doubted(np.array([2.0, 1.0, -3.0]), 1.0)
+    >>> doubted(np.array([2.0, 1.0, -3.0]), 1.0, 0.25)
     array([2., 1., 0.])
     """
-    return np.maximum(values, floor + DOUBT * (values - floor))
+    return np.asarray(np.maximum(values, floor + counting * (values - floor)))
+
+
+def certainty(kinds: Float64) -> Float64:
+    """Return how sure the kinds of images are, (n, 1): the chance that two guesses agree."""
+    return np.asarray(np.einsum("ij,ij->i", kinds, kinds)[:, None])
 
 
 def cosines_of(unit: Float64, one: Codes, two: Codes) -> Float64:

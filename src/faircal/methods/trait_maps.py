@@ -27,8 +27,8 @@ UNKNOWN = 0.25
 _IMAGINED = 60.0
 #: Traits are taken within so many standard deviations.
 WITHIN = 3.0
-#: Standard deviations below the mean from where on a trait is `doubted`.
-FLOOR = -1.0
+#: Standard deviations below the mean from where on a trait is `doubted`, and what counts there.
+FLOOR, DOUBT = -1.0, 0.25
 #: Price of the two coefficients that are the same for all pairs: next to none.
 _FREE = 1e-6
 _STEPS, _GAIN = 50, 1e-10
@@ -97,7 +97,7 @@ class TraitMap:
     def of_images(self, values: Float64) -> Float64:
         """Return what each image adds to score, log-odds and slope, (n, 3), from its numbers."""
         added, trust = np.empty((len(values), 3)), values[:, -1]
-        closeness = doubted((values[:, 0] - self.mean[0]) / self.scale[0], FLOOR)
+        closeness = doubted((values[:, 0] - self.mean[0]) / self.scale[0], FLOOR, DOUBT)
         added[:, 0] = trust * closeness + (1 - trust) * UNKNOWN
         added[:, 0] *= self.shift * self.scale[0]
         added[:, 1:] = self._standard(values) @ self.effects[:, 1:].T
@@ -136,7 +136,7 @@ class TraitMap:
 
     def _standard(self, values: Float64) -> Float64:
         traits = np.clip((values[:, :-1] - self.mean) / self.scale, -WITHIN, WITHIN)
-        return np.asarray(doubted(traits, FLOOR) * values[:, -1:])
+        return np.asarray(doubted(traits, FLOOR, DOUBT) * values[:, -1:])
 
 
 class HeldOut(NamedTuple):

@@ -35,11 +35,11 @@ from faircal.methods import (
     SmoothFairCal,
     SNorm,
 )
-from faircal.methods.likeness import CLOSEST, DOUBT, Likeness
+from faircal.methods.likeness import CLOSEST, Likeness
 from faircal.methods.normalizing import LEAST_STD, GroupMoments, NormalizingMethod
 from faircal.methods.smooth.features import FeatureMap
 from faircal.methods.smooth.method import Profiler
-from faircal.methods.trait_maps import FLOOR, UNKNOWN, WITHIN
+from faircal.methods.trait_maps import DOUBT, FLOOR, UNKNOWN, WITHIN
 from faircal.production.onnx.graph import DOUBLE, INTEGER, SINGLE, Graph, GraphValue, sigmoid
 from faircal.production.onnx.maps import make_maps, set_maps
 
@@ -361,9 +361,9 @@ def _cohort(model: CohortFairCal, pairs: PairInputs) -> Said:
     def added(side: GraphSide) -> GraphValue:
         traits, trust = _likeness(side, model.likeness_)
         away = (traits - fitted.mean) / fitted.scale
-        clipped = _doubted(away.clipped(-WITHIN, WITHIN), FLOOR)
+        clipped = _doubted(away.clipped(-WITHIN, WITHIN), FLOOR, DOUBT)
         learned = (clipped @ fitted.effects[:, 1:].T) * trust
-        first = _doubted(away.columns(0, 1), FLOOR)
+        first = _doubted(away.columns(0, 1), FLOOR, DOUBT)
         shift = (trust * (first - UNKNOWN) + UNKNOWN) * (fitted.shift * fitted.scale[0])
         return side.graph.op("Concat", shift, learned, axis=1)  # (n, 3)
 
@@ -388,7 +388,8 @@ def _likeness(side: GraphSide, likeness: Likeness) -> tuple[GraphValue, GraphVal
     near = (to_centers * 2.0 - (centers**2).sum(axis=1)) * likeness.sharpness
     kinds = side.graph.op("Softmax", near, axis=1)
     own = (kinds * to_centers).sum(1).reshaped(-1, 1)
-    closeness = _doubted(highest @ means, kinds @ likeness.levels)
+    sure = (kinds * kinds).sum(1).reshaped(-1, 1)
+    closeness = _doubted(highest @ means, kinds @ likeness.levels, sure)
     traits = side.graph.op("Concat", closeness, own, axis=1)
     # The squared distance to the nearest centre, along the axes.
     places, centers = side.unit @ likeness.axes, centers @ likeness.axes
@@ -399,9 +400,11 @@ def _likeness(side: GraphSide, likeness: Likeness) -> tuple[GraphValue, GraphVal
     return traits, trust
 
 
-def _doubted(values: GraphValue, floor: GraphValue | float) -> GraphValue:
+def _doubted(
+    values: GraphValue, floor: GraphValue | float, counting: GraphValue | float
+) -> GraphValue:
     """Return what `likeness.doubted` does."""
-    return values.most((values - floor) * DOUBT + floor)
+    return values.most((values - floor) * counting + floor)
 
 
 @exports(SmoothFairCal)
