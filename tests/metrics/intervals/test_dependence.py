@@ -11,6 +11,7 @@ from faircal.metrics.intervals.dependence import (
     Dependence,
     ThresholdRungs,
     binary_correlation,
+    heaviness_of,
 )
 from faircal.metrics.intervals.dyadic import Dyads, IdentifiedPairs
 
@@ -106,3 +107,20 @@ def test_scores_that_are_all_the_same_tell_no_correlation():
     assert not len(found.rates)
     assert float(found.design_effect(0.3)) == 0.0
     assert found.degrees_of_freedom(0.3) == 3.0
+
+
+def test_heavy_tails_are_those_of_people_on_any_scale_of_scores():
+    rng = np.random.default_rng(3)
+    one, other = np.triu_indices(150, 1)
+    noise, dyads = rng.normal(size=len(one)), Dyads(one, other)
+    normal, heavy = 0.4 * rng.normal(size=150), 0.3 * rng.standard_t(3, size=150)
+    for person, least, most in ((normal, -2.0, 1.75), (heavy, 3.0, np.inf)):
+        scores = person[one] + person[other] + noise
+        found = heaviness_of(scores, dyads)
+        assert least < found < most
+        assert heaviness_of(np.exp(3 * scores), dyads) == pytest.approx(found)
+        dependence = Dependence.of(scores, dyads)
+        assert dependence.wider == min(max(found - 0.75, 1), 4)
+    genuine = np.arange(150)
+    assert heaviness_of(heavy, Dyads(genuine, genuine)) == 0
+    assert heaviness_of(np.zeros(len(one)), dyads) == 0
