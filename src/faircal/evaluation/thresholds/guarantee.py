@@ -206,7 +206,7 @@ def guarantee(
     >>> everybody = ImposterSet(rng.normal(size=len(left)), left, right)
     >>> result = guarantee(everybody, fpr=0.01, upper=np.inf)
     >>> result.rows[0].errors, result.rows[0].imposters, result.rows[0].status
-    (31, 4950, 'counted')
+    (19, 4950, 'counted, model-based')
     >>> print(guarantee(everybody, fpr=1e-4, upper=np.inf).rows[0].status[:52])
     refused: these pairs show a rate of 0.084 % at best;
     """
