@@ -334,7 +334,9 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
                 check_integer(name, parameters[name], least)
         attribute = parameters.get("attribute")
         if not isinstance(attribute, str | None):
-            raise ParameterError(f"attribute: expected text, the name of an attribute, found {attribute!r}")
+            raise ParameterError(
+                f"attribute: expected text, the name of an attribute, found {attribute!r}"
+            )
         if "calibrator" in parameters:
             make_calibrator(parameters["calibrator"], (-1.0, 1.0))
         if "target_fpr" in parameters:

@@ -207,8 +207,8 @@ def guarantee(
     >>> result = guarantee(everybody, fpr=0.01, upper=np.inf)
     >>> result.rows[0].errors, result.rows[0].imposters, result.rows[0].status
     (19, 4950, 'counted, model-based')
-    >>> print(guarantee(everybody, fpr=1e-4, upper=np.inf).rows[0].status[:52])
-    refused: these pairs show a rate of 0.084 % at best;
+    >>> print(guarantee(everybody, fpr=1e-4, upper=np.inf).rows[0].status[:51])
+    refused: these pairs show a rate of 0.22 % at best;
     """
     _check(fpr, confidence)
     risk = 1 - confidence
