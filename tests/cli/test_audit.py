@@ -108,6 +108,17 @@ def test_at_a_global_rate(audit):
     assert [group["fnr"]["enough"] for group in point["groups"]] == [True, True]
 
 
+@pytest.mark.parametrize("names", [("identity_left", "identity_right"), ("person_a", "person_b")])
+def test_names_of_people(names, tmp_path, run_here):
+    lines = [f"genuine,score,{','.join(names)}"]
+    lines += [f"{i % 2},{0.01 * (i % 90)},p{i},p{i + (i + 1) % 2}" for i in range(400)]
+    table = tmp_path / "scores.csv"
+    table.write_text("\n".join(lines) + "\n")
+    done = run_here(["audit", str(table), "--out", str(tmp_path / "out")])
+    assert done.code == 0, done.err
+    assert "identity-aware" in done.err
+
+
 @pytest.mark.parametrize("decimals", [0, 15])
 def test_the_threshold_that_is_printed_counts_what_was_printed(decimals, tmp_path, run_here):
     """On whole numbers with ties and on others; 'threshold' finds the same one."""

@@ -38,6 +38,17 @@ def saved(data, folder, genuine=None, fold=None):
     return folder
 
 
+def test_scores_that_are_distances_are_said(tmp_path, run_here):
+    table = tmp_path / "scores.csv"
+    lines = ["genuine,score"] + [f"{i % 2},{0.3 - 0.5 * (i % 2) + 0.001 * i}" for i in range(400)]
+    table.write_text("\n".join(lines) + "\n")
+    words = ["fit", str(table), "--method", "baseline", "--out", str(tmp_path / "m.faircal")]
+    for command in (words, ["threshold", str(table), "--fpr", "0.1", "--assume-independent"]):
+        done = run_here(command)
+        assert "genuine pairs score lower than imposter pairs, on average" in done.err
+        assert "Traceback" not in done.err
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.usefixtures("without_figures")
 def test_labels_that_contradict_identities(command, sound, tmp_path, run_here):
@@ -105,7 +116,7 @@ def test_an_audit_warns_of_people_of_the_fit(sound, tmp_path, run_here):
             1,
             "all 9 pairs are genuine: FPR, FNR at a global FPR, AUROC and Cllr need imposter pairs",
         ),
-        (0, "all 9 pairs are imposter: FNR, TPR, AUROC and Cllr need genuine pairs"),
+        (0, "all 9 pairs are imposters: FNR, TPR, AUROC and Cllr need genuine pairs"),
     ],
 )
 @pytest.mark.usefixtures("without_figures")

@@ -157,6 +157,19 @@ def test_some_without_an_identity_are_an_assumption_too(tmp_path, run_here):
     )
 
 
+def test_many_without_an_identity_are_refused_unless_that_is_asked_for(tmp_path, run_here):
+    table = unidentified(tmp_path / "scores.csv", identities=1500)
+    done = run_here(["threshold", table, "--fpr", "0.05"])
+    assert (done.code, done.out) == (2, "")
+    assert "without an identity is in 23.1 % of the imposter pairs" in done.err
+    done = run_here(["threshold", table, "--fpr", "0.05", "--assume-independent"])
+    assert done.code == 0, done.err
+    assert "(23.1 % of the imposter pairs) are all different" in done.out.splitlines()[-2]
+    done = run_here(["audit", table, "--out", str(tmp_path / "audit")])
+    assert done.code == 0, done.err
+    assert "in 25 % of the pairs somebody has no identity" in done.out
+
+
 def test_the_assumption_stays_with_the_model(faces, tmp_path, run_here):
     data = faircal.load(faces)
     pairs = {"score": data.scores, "genuine": data.genuine}

@@ -149,7 +149,7 @@ class TestWho:
         arrays = counted(TOLD_APART) | {"genuine": [1] * 4000}
         said = summary(store_of(arrays, threshold=None), "group")
         assert said.who == [
-            "There are no pairs of strangers, so no threshold is set and no error rate told."
+            "There are no pairs of strangers, so no threshold is set and no error rate is reported."
         ]
         assert not any("threshold" in text for text in said.limits)
 

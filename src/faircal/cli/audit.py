@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,7 +181,9 @@ def _show_rates(measured: VariantResults, condition: str) -> None:
     store, attribute = measured.store, measured.attribute
     threshold = measured.result("threshold", condition=condition).value
     at = f"threshold {exact(threshold)}"
-    if condition:
+    if math.isnan(threshold):
+        at = "no threshold"
+    elif condition:
         at += f" (global FPR at most {rate_text(condition)})"
     metrics = {"FPR": ("fpr", condition), "FNR": ("fnr", condition)}
     for metric in METRICS.values():
@@ -207,11 +210,17 @@ def _show_rates(measured: VariantResults, condition: str) -> None:
         [attribute or "pairs", "people", "effective", "genuine", "imposter", *columns],
         rows,
         title=f"{store.results.dataset}, {measured.feature}: error rates at {at}, percent",
-        caption=""
-        if store.run["interval_kind"].startswith("identity-aware")
-        else "intervals assume that no two pairs share a person: too narrow where they do",
+        caption=_assumed(store.run["interval_kind"]),
         blocks=(4, *[2] * len(metrics)),  # a value, its interval
     )
+
+
+def _assumed(kind: str) -> str:
+    """Return what intervals of a kind assume of who is in the pairs, where that is anything."""
+    if kind.startswith("identity-aware"):
+        nameless = kind.partition("; in ")[2]
+        return f"intervals: in {nameless}" if nameless else ""
+    return "intervals assume that no two pairs share a person: too narrow where they do"
 
 
 def _show_noise(noise: LabelNoise) -> None:

@@ -118,6 +118,19 @@ class WrongPairs:
         return notes
 
 
+def reversed_note(
+    scores: NDArray[np.floating], genuine: NDArray[np.bool_], where: str
+) -> list[str]:
+    """Say so where genuine pairs score lower, on average, than imposter pairs."""
+    if genuine.all() or not genuine.any() or scores[genuine].mean() >= scores[~genuine].mean():
+        return []
+    text = (
+        f"{where}: genuine pairs score lower than imposter pairs, on average; labels may be "
+        "reversed, or the score is a distance: give its negative"
+    )
+    return [text]
+
+
 @dataclass
 class AttributeCounts:
     """Images by value of an attribute, and people where they are known."""

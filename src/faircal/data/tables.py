@@ -27,10 +27,10 @@ from faircal.data.columns import Column, is_missing
 
 #: Where a score table says who is in each pair: the names of both sides, in order of preference.
 PEOPLE_COLUMNS = tuple(
-    (form.format("left", 1, of=of), form.format("right", 2, of=of))
+    (form.format("left", 1, "a", of=of), form.format("right", 2, "b", of=of))
     for of in ("identity", "person", "subject", "person_id", "subject_id", "id")
-    for form in ("{0}_{of}", "{of}{1}", "{of}_{1}")
-    if (of, form) != ("id", "{0}_{of}")  # these may well be images
+    for form in ("{0}_{of}", "{of}{1}", "{of}_{1}", "{of}_{0}", "{of}_{2}")
+    if (of, form) not in (("id", "{0}_{of}"), ("id", "{of}_{0}"))  # these may well be images
 )
 #: Columns that are read as text, so that an id such as ``007`` stays what it is.
 ID_COLUMNS = ("image_id", "left", "right", "identity", *chain.from_iterable(PEOPLE_COLUMNS))

@@ -21,7 +21,7 @@ from faircal._base.registry import check_integer, did_you_mean
 from faircal.calibrators import make_calibrator
 from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.data import CohortVectors, Dataset, Embeddings, Groups, Memo, PairParts, PairStream
-from faircal.data.summary import WrongPairs
+from faircal.data.summary import WrongPairs, reversed_note
 from faircal.data.types import Scores, people_of
 from faircal.methods.inputs import Inputs, PeopleFolds, check_classes
 from faircal.methods.streaming import CountedFitting
@@ -312,9 +312,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
             return "it needs to know who is in each image, and there is no column 'identity'"
         if needs.cohort == "required" and fitting:
             if data.cohort is None:
-                return (
-                    "it needs a cohort: --cohort DIR, of benchmark --draw-cohort N, load(cohort=)"
-                )
+                return "it needs a cohort: --cohort DIR, benchmark --draw-cohort N or load(cohort=)"
             if data.feature not in data.cohort.embeddings:
                 return f"it needs a cohort, and {data.cohort.where} has no '{data.feature}'"
         return None
@@ -394,6 +392,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         if labels:
             check_classes(int(genuine.sum()), len(genuine), data.where, needs.imposters)
             self.diagnostics_.notes += WrongPairs.of(data).check(data.where)
+            self.diagnostics_.notes += reversed_note(data.scores, genuine, data.where)
         groups = None
         if needs.groups_to_fit if fitting else needs.groups_to_apply:
             groups = data.groups(attribute)

@@ -34,8 +34,8 @@ _ROUNDED = 0.01
 _TRUSTED, _MANY = 0.5, 0.2
 #: What is taken where nothing says how many pairs are genuine.
 _HALF = (
-    "all calibration pairs are genuine, so nothing says what share of pairs is: probabilities are "
-    "for one half; set share_genuine, or score with --prior"
+    "all calibration pairs are genuine, so the share of genuine pairs in use is unknown and "
+    "probabilities are for one half; set share_genuine, or score with --prior"
 )
 #: Standard deviations of closeness by which a cohort may be off before that is worth a note.
 _OFF = 3.0

@@ -445,7 +445,7 @@ def one_class_note(genuine: int, imposter: int) -> list[str]:
         return []
     there, of, missing = "genuine", "FPR, FNR at a global FPR", "imposter"
     if imposter:
-        there, of, missing = "imposter", "FNR, TPR", "genuine"
+        there, of, missing = "imposters", "FNR, TPR", "genuine"
     need = f"{of}, AUROC and Cllr need {missing} pairs and are not measured; add some"
     return [f"all {genuine + imposter} pairs are {there}: {need}"]
 

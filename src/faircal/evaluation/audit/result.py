@@ -17,6 +17,7 @@ from faircal.metrics import EvidenceBounds, log_likelihood_ratio, wilson
 from faircal.metrics.intervals import (
     BY_PEOPLE,
     LEVEL,
+    NAMELESS,
     PAIR_WISE,
     Uncertainty,
     as_reported,
@@ -267,6 +268,8 @@ def audit_pairs(
             for name, each in uncertainty.sets.items()
         }
     kind = PAIR_WISE if uncertainty.independent else BY_PEOPLE
+    if kind == BY_PEOPLE and pairs.people is not None and pairs.people.unknown.any():
+        kind += NAMELESS.format(100 * pairs.people.unknown.mean())
     return replace(made, uncertainty=uncertainty, people=people, interval_kind=kind)
 
 

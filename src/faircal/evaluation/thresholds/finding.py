@@ -17,7 +17,7 @@ from faircal.calibrators.prior import SHARE_FIGURE, check_share
 from faircal.data import Cohort, Dataset, PairFiles
 from faircal.data.columns import UNKNOWN
 from faircal.data.pair_files import check_one_feature, fold_named
-from faircal.data.summary import WrongPairs
+from faircal.data.summary import WrongPairs, reversed_note
 from faircal.evaluation.audit import ScoredPairs
 from faircal.evaluation.audit.rates import OperatingRates, rates_at
 from faircal.evaluation.thresholds.guarantee import (
@@ -46,6 +46,8 @@ from faircal.model.operating_point import above
 #: What is assumed of pairs where nobody is identified, or not everybody.
 INDEPENDENT = "assuming that no two pairs share a person"
 _NAMELESS = "assuming that those without an identity ({} of the imposter pairs) are all different"
+#: The largest share of imposter pairs of which that is assumed without being asked for.
+_MOST_NAMELESS = 0.2
 #: Why nothing is measured on people whom the model was fitted on, and what to do.
 OWN_PEOPLE = (
     "the model was fitted on these very people, on whom its scores are better than on others; take "
@@ -262,6 +264,7 @@ def find_threshold(
         loaded = loaded.split(fold_named(loaded, fold))[1]
         notes += loaded.notes
     notes += WrongPairs.of(loaded).check(loaded.where)
+    notes += reversed_note(loaded.scores, loaded.genuine, loaded.where)
     source = None
     if imposters_from is not None:
         with step(progress, "pairing the cohort"):
@@ -330,16 +333,20 @@ def _assumption(pairs: ScoredPairs, data: Dataset, rule: Rule, assume_independen
     unknown = np.ones(1, np.bool_)
     if pairs.people is not None:
         unknown = np.stack([pairs.people.left, pairs.people.right])[:, ~pairs.genuine] == UNKNOWN
-    if not unknown.all():
-        share = unknown.any(axis=0).mean() if unknown.any() else 0.0
-        return _NAMELESS.format(_percent(share)) if share else ""
-    if not assume_independent or rule == "people":
+    share = float(unknown.any(axis=0).mean())
+    allowed = assume_independent and (rule != "people" or not unknown.all())
+    if share > _MOST_NAMELESS and not allowed:
+        who = "nobody in the imposter pairs is identified"
+        if not unknown.all():
+            who = f"somebody without an identity is in {_percent(share)} of the imposter pairs"
         raise DataError(
-            f"{data.where}: nobody in the imposter pairs is identified, and pairs that share people"
-            " are worth fewer; add identities (left_identity and right_identity, or identity of"
-            " images)" + (", or give --assume-independent" if rule != "people" else "")
+            f"{data.where}: {who}, and pairs that share people are worth fewer; add identities"
+            " (left_identity and right_identity, or identity of images)"
+            + ("" if rule == "people" and unknown.all() else ", or give --assume-independent")
         )
-    return INDEPENDENT
+    if unknown.all():
+        return INDEPENDENT
+    return _NAMELESS.format(_percent(share)) if share else ""
 
 
 def _chosen(

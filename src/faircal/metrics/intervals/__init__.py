@@ -11,6 +11,7 @@ from faircal.metrics.intervals.planning import expect
 from faircal.metrics.intervals.reported import (
     BY_PEOPLE,
     LEVEL,
+    NAMELESS,
     PAIR_WISE,
     PeopleBehind,
     as_reported,
@@ -24,6 +25,7 @@ from faircal.metrics.intervals.uncertainty import Key, Uncertainty, identified_s
 __all__ = [
     "BY_PEOPLE",
     "LEVEL",
+    "NAMELESS",
     "PAIR_WISE",
     "Key",
     "PeopleBehind",

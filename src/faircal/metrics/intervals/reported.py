@@ -18,6 +18,10 @@ LEVEL = 0.95
 
 #: How intervals are made, said wherever they are shown.
 BY_PEOPLE = "identity-aware (what other people would have given; pairs share people)"
+NAMELESS = (
+    "; in {:.3g} % of the pairs somebody has no identity, and these people are taken as all "
+    "different: too narrow where they are not"
+)
 PAIR_WISE = (
     "pair-wise (who is in the pairs is not known, so they are taken as independent: too narrow "
     "where pairs share people)"
