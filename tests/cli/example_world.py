@@ -33,12 +33,12 @@ _WATCHED = "--add clusters,outside,decision --keep genuine"
 
 #: Things that a command makes; what it names in its turn is made before.
 COMMANDS = {
-    "faces/": "simulate small faces/ --people 400 --images 1600 --pairs 7000",
+    "faces/": "simulate small faces/ --people 560 --images 2240 --pairs 10000",
     "few/": f"simulate small few/ {_TINY}",
     "here/": f"simulate small here/ --seed 1 {_TINY}",
     "there/": f"simulate small there/ --seed 2 {_TINY}",
     "new-pairs/": f"simulate small new-pairs/ --seed 3 {_TINY}",
-    "new-people/": "simulate small new-people/ --seed 4 --people 1600 --images 6400 --pairs 28000",
+    "new-people/": "simulate small new-people/ --seed 9 --people 1600 --images 6400 --pairs 28000",
     "simulated/": "simulate rfw-like simulated/ --people 80 --images 400 --pairs 1600",
     "rfw/": "import rfw ~/RFW --out rfw/",
     "africans/": "import rfw ~/africans --out africans/",
@@ -177,7 +177,7 @@ def things(words):
 
 
 def write_scores(path, n=12_000, low=-1.0, high=1.0):
-    """Write a vendor's table: labels, scores within a range, groups of both images."""
+    """Write a vendor's table: labels, scores within a range, both people and their groups."""
     rng = np.random.default_rng(0)
     genuine = rng.random(n) < 0.3
     cosine = np.clip(rng.normal(np.where(genuine, 0.7, 0.05), 0.12), -1, 1)
@@ -185,6 +185,8 @@ def write_scores(path, n=12_000, low=-1.0, high=1.0):
     table = {
         "genuine": genuine.astype(int),
         "score": low + (high - low) * (cosine + 1) / 2,
+        "left_identity": np.arange(n),
+        "right_identity": np.where(genuine, 0, n) + np.arange(n),
         "left_ethnicity": groups,
         "right_ethnicity": groups,
     }

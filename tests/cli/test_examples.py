@@ -114,6 +114,9 @@ HOW = {
     "faircal benchmark faces/ --methods faircal --clusters 10,25,50,100 --out sweep/": How(
         more="--clusters 2,5 --jobs 1", given=FEW
     ),
+    "faircal benchmark faces/ --cohort cohort/ --cohort-attribute ethnicity --out results/": How(
+        more="--methods baseline,cohort --jobs 1"
+    ),
     "faircal benchmark faces/ --threshold-on calibration --out results/": How(
         more=QUICK, given=FEW
     ),
