@@ -116,7 +116,9 @@ def test_one_in_a_hundred_may_be_wrong(wrong):
         r"different identities \(for example images 0 and 2\); correct the label or the identity"
     )
     if wrong == 2:
-        with pytest.raises(DataError, match=told + ": more than 1 % are refused"):
+        with pytest.raises(
+            DataError, match=told + "; data with more than 1 % of such pairs is refused"
+        ):
             found.check("data")
     else:
         assert len(found.check("data")) == wrong

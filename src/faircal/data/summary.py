@@ -114,7 +114,9 @@ class WrongPairs:
         """Return `notes`; raise where there are too many."""
         notes = self.notes(where)
         if self.refused:
-            raise DataError(f"{notes[0]}: more than {100 * MOST_WRONG:g} % are refused")
+            raise DataError(
+                f"{notes[0]}; data with more than {100 * MOST_WRONG:g} % of such pairs is refused"
+            )
         return notes
 
 

@@ -381,7 +381,7 @@ def _threshold_of(
     # The same people who may be missing as where errors are counted, as bad as the worst there.
     rate = fpr / (1 + _TIMES_IN_TAIL * each.missing(risk) * tail.largest)
     if each.dependence.heavy:
-        why = "a few people score far higher or lower than the others, no law can be followed"
+        why = "a few people score far higher or lower than the others, no tail can be extrapolated"
     elif not tail.fits:
         why = tail.reason
     elif rate > tail.highest:
