@@ -287,7 +287,7 @@ def requirement(
     """Return about how many people and imposter pairs would let a rate of `fpr` be counted.
 
     People like these, each in as many pairs: so many times the people make so many times the
-    effective pairs. Without an error these show a rate r; what shows a lower one grows as r / fpr
+    effective pairs. With the fewest errors these show a rate r; what shows a lower one grows as r / fpr
     and as the design effect, which is another there. Without `risk` nothing is to be promised, and
     it is what an audit needs to tell the rate.
     """
@@ -298,7 +298,7 @@ def requirement(
     else:
         times = max(people / sharing.effective_people, trials / pairs, 1.0)
         if risk is not None:
-            shown = each.upper_bound(0, risk)
+            shown = each.upper_bound(each.fewest, risk)
             effect = each.dependence.design_effect
             times = max(times, shown / fpr * float(effect(fpr)) / float(effect(shown)))
         people, imposters = math.ceil(times * sharing.people), math.ceil(times * pairs)

@@ -89,6 +89,11 @@ class ImposterSet:
         """Whether anybody is in two pairs."""
         return 2 * self.sharing.pairs > self.sharing.people
 
+    @property
+    def fewest(self) -> int:
+        """The fewest errors that must be counted to show any rate."""
+        return _FEWEST_IF_HEAVY if self.dependence.heavy else 0
+
     def missing(self, risk: float) -> float:
         """Return how many people are added who may be missing.
 
@@ -148,7 +153,7 @@ class ImposterSet:
             middle = (low + high) // 2
             few = self.too_few(middle + self.unseen(middle, risk), rate, risk)
             low, high = (middle, high) if few else (low, middle)
-        return -1 if self.dependence.heavy and low < _FEWEST_IF_HEAVY else low
+        return low if low >= self.fewest else -1
 
     def threshold(self, rate: float, risk: float) -> float:
         """Return the lowest threshold with P(FPR <= rate) >= 1 − risk; NaN where none has it."""
@@ -208,8 +213,7 @@ class ImposterSet:
         """Return the lowest rate that these pairs could show; NaN where they show none."""
         if not self.enough_people(0.5):
             return math.nan
-        fewest = _FEWEST_IF_HEAVY if self.dependence.heavy else 0
-        low, high = self.upper_bound(fewest, risk), 0.5
+        low, high = self.upper_bound(self.fewest, risk), 0.5
         if low >= high or self.enough_people(low):
             return low
         for _ in range(_STEPS):
