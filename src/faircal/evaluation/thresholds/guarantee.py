@@ -287,9 +287,9 @@ def requirement(
     """Return about how many people and imposter pairs would let a rate of `fpr` be counted.
 
     People like these, each in as many pairs: so many times the people make so many times the
-    effective pairs. With the fewest errors these show a rate r; what shows a lower one grows as r / fpr
-    and as the design effect, which is another there. Without `risk` nothing is to be promised, and
-    it is what an audit needs to tell the rate.
+    effective pairs. With the fewest errors these show a rate r; what shows a lower one grows as
+    r / fpr and as the design effect, which is another there. Without `risk` nothing is to be
+    promised, and it is what an audit needs to tell the rate.
     """
     sharing, pairs = each.sharing, len(each.scores)
     trials, people = DataNeeded.of("fpr", fpr)
