@@ -151,6 +151,22 @@ def test_a_group_that_is_missing_is_not_taken_for_one_that_few_resemble():
     assert unsure[known].mean() < unsure[~known].mean() / 2
 
 
+def test_images_from_elsewhere_are_compared_with_their_own_usual_closeness(images):
+    """What is usual moves by the mean of what sure kinds are off."""
+    likeness, rng = images.likeness, np.random.default_rng(5)
+    elsewhere = unit(images.unit + 0.8 * rng.normal(size=images.unit.shape))
+    off, sure = [], []
+    for x in elsewhere:
+        of_kinds = kinds(likeness, x)
+        off.append(closest(likeness.people @ x) - of_kinds @ likeness.levels)
+        sure.append(float(of_kinds @ of_kinds))
+    moved = np.array(sure) @ np.array(off) / sum(sure)
+    assert (moved < -0.01).all()
+    np.testing.assert_allclose(
+        likeness.among(elsewhere).levels, likeness.levels + moved, rtol=0, atol=1e-9
+    )
+
+
 def test_trust_ends_where_the_cohort_does(images):
     """The squared distance is in units of the variance within groups, nearest centres apart."""
     likeness = images.likeness

@@ -59,7 +59,7 @@ def standardised(pairs):
 
 
 def doubted(traits):
-    return np.where(traits < -1, -1 + (traits + 1) / 4, traits)
+    return np.where(traits < -0.9, -0.9 + (traits + 0.9) / 4, traits)
 
 
 def shift(fitted, pairs, part=0.5):

@@ -28,6 +28,8 @@ Codes = NDArray[np.integer]
 _GENUINE, _STRANGERS, _RANDOM = 50_000, 40_000, 30_000
 #: Parts that people are held out in, and pairs scored at a time.
 _PARTS, _PAIRS = 5, 16384
+#: Images by which it is told how far all lie from the cohort, about.
+_MOVED_BY = 2000
 #: Scores that are this far off cosines have been rounded.
 _ROUNDED = 0.01
 #: An image below this trust is not represented; so large a part of images is worth a note.
@@ -117,8 +119,8 @@ class CohortFairCal(Method):
             progress("fitting", 0, 3, "how alike strangers look")
             unit = cohort.embeddings.unit(np.arange(len(cohort.person)))
             images = CohortImages.of(unit, cohort.person, cohort.group)
-            self.likeness_ = images.likeness
-            own = _OwnImages.of(inputs, self.likeness_)
+            own = _OwnImages.of(inputs, images.likeness)
+            self.likeness_ = own.likeness
             _check_scores(inputs, own)
             # Genuine pairs of the user's, strangers of the cohort as they would look there.
             pairs = self._pairs(inputs, own, images, rng)
@@ -178,7 +180,7 @@ class CohortFairCal(Method):
         The cohort's kinds weigh as often as they are among the user's images. What the difference
         of z may owe to chance is not taken for one.
         """
-        shares = own.shares_of_kinds(self.likeness_)
+        shares = own.shares_of_kinds()
         one, two = _strangers(images.person, rng)
         group = images.group[images.person]
         weight = shares[group] / np.bincount(group)[group]
@@ -280,16 +282,20 @@ class _OwnImages:
 
     unit: Float64
     person: Codes
+    likeness: Likeness
     values: Float64
 
     @classmethod
     def of(cls, inputs: Inputs, likeness: Likeness) -> _OwnImages:
         unit = declared(inputs.embeddings, "embeddings").unit(inputs.images)
-        return cls(unit, declared(inputs.folds, "folds").people[inputs.images], likeness(unit))
+        likeness = likeness.among(unit[:: max(len(unit) // _MOVED_BY, 1)])
+        person = declared(inputs.folds, "folds").people[inputs.images]
+        return cls(unit, person, likeness, likeness(unit))
 
-    def shares_of_kinds(self, likeness: Likeness) -> Float64:
+    def shares_of_kinds(self) -> Float64:
         """Return the share of each kind among the images, by expectation-maximisation."""
-        kinds, trust = likeness.kinds(self.unit @ likeness.centers.T), self.values[:, -1]
+        kinds = self.likeness.kinds(self.unit @ self.likeness.centers.T)
+        trust = self.values[:, -1]
         # One image of each kind is imagined: none is ruled out.
         return mixture_shares(kinds, trust, imagined=1.0)
 

@@ -93,6 +93,17 @@ class Likeness:
         np.clip(values[:, -1], 0.0, 1.0, out=values[:, -1])
         return values
 
+    def among(self, unit: Float64) -> Likeness:
+        """Return what the cohort tells of images that lie further from it, or closer, as these do.
+
+        As those of other cameras. What is usual is moved by as much as they are off on average;
+        those of sure kinds say so, for others may be of a group that is missing.
+        """
+        kinds = self.kinds(unit @ self.centers.T)
+        off = _highest(unit @ self.people.T) - kinds @ self.levels
+        moved = np.average(off, axis=0, weights=certainty(kinds)[:, 0])
+        return replace(self, levels=self.levels + moved)
+
     def kinds(self, to_centers: Float64) -> Float64:
         """Return how far images belong to each group, given products with the centres."""
         return np.asarray(softmax(self.sharpness * _nearness(to_centers, self.centers), axis=1))

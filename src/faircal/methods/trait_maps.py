@@ -28,7 +28,7 @@ _IMAGINED = 60.0
 #: Traits are taken within so many standard deviations.
 WITHIN = 3.0
 #: Standard deviations below the mean from where on a trait is `doubted`, and what counts there.
-FLOOR, DOUBT = -1.0, 0.25
+FLOOR, DOUBT = -0.9, 0.25
 #: Price of the two coefficients that are the same for all pairs: next to none.
 _FREE = 1e-6
 _STEPS, _GAIN = 50, 1e-10
