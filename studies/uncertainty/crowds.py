@@ -19,7 +19,7 @@ from studies.uncertainty.populations import POPULATIONS
 
 Int64 = NDArray[np.int64]
 #: Variances of a couple and of chance; the grid of the law, and how many people make it.
-_COUPLE, _CHANCE = 0.2, 0.6
+COUPLE, CHANCE = 0.2, 0.6
 _GRID, _MANY = np.arange(-12, 40, 0.02), 2_000_000
 #: Pairs of a couple on average, and pairs at most.
 _PER_COUPLE, _MOST = 2.0, 40_000
@@ -79,10 +79,20 @@ class Crowd:
 
     def draw(self, rng: np.random.Generator, n: int) -> tuple[Float64, Int64, Int64]:
         """Return scores of imposter pairs, and both people of each."""
+        return self.imposters(rng, *self.members(rng, n))
+
+    def members(self, rng: np.random.Generator, n: int) -> tuple[Float64, Float64, Float64]:
+        """Return people as `people` does, one of them dominating; shares sum to 1."""
         effect, width, share = self.people(rng, n)
         if self.dominating:
             share[0] = self.dominating / (1 - self.dominating) * share[1:].sum()
-        share /= share.sum()
+        return effect, width, share / share.sum()
+
+    def imposters(
+        self, rng: np.random.Generator, effect: Float64, width: Float64, share: Float64
+    ) -> tuple[Float64, Int64, Int64]:
+        """Return scores of imposter pairs of these people, and both people of each."""
+        n = len(share)
         pairs = min(int(_PER_COUPLE * n * (n - 1) / 2), _MOST)
         left, right = rng.choice(n, (2, 3 * pairs), p=share)
         apart = (left != right) & ((left ^ 1 != right) | (not self.siblings))
@@ -93,8 +103,8 @@ class Crowd:
             right = np.where(rng.random(len(left)) < self.siblings, left ^ 1, right)
         key = np.minimum(left, right) * n + np.maximum(left, right)
         couples, couple = np.unique(key, return_inverse=True)
-        scores = _COUPLE**0.5 * rng.standard_normal(len(couples))[couple]
-        scores += _CHANCE**0.5 * rng.standard_normal(len(left))
+        scores = COUPLE**0.5 * rng.standard_normal(len(couples))[couple]
+        scores += CHANCE**0.5 * rng.standard_normal(len(left))
         scores = scores * width[left] * width[right] + effect[left] + effect[right]
         scores += self.sites * (left % 2) + 1.5 * (self.siblings > 0) * (left ^ 1 == right)
         if self.ties:
@@ -115,7 +125,7 @@ class Crowd:
         for value in np.unique(widths):
             of_width = sums[widths == value]
             counts = np.histogram(np.clip(of_width, -11, 39), [*_GRID, _GRID[-1] + step])[0]
-            spread = value * (_COUPLE + _CHANCE) ** 0.5
+            spread = value * (COUPLE + CHANCE) ** 0.5
             blur = ndtr((at + step / 2) / spread) - ndtr((at - step / 2) / spread)
             mass += np.convolve(counts / _MANY, blur, "same")
         return np.maximum(np.cumsum(mass[::-1])[::-1], 1e-300)
