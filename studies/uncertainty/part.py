@@ -39,14 +39,17 @@ class Part:
     picture : callable, optional
         From kept cells and ``matplotlib.pyplot`` to a figure, or None where there is nothing to
         draw.
+    data : tuple of str
+        The real sets that its cells read; such a cell also takes the folder of these.
     """
 
     name: str
     heading: str
     cells: Callable[[bool], list[tuple[Spec, int]]]
-    cell: Callable[[Spec, int], dict[str, Any]]
+    cell: Callable[..., dict[str, Any]]
     section: Callable[[Sequence[Kept]], str]
     picture: Callable[[Sequence[Kept], Any], Any] | None = None
+    data: tuple[str, ...] = ()
 
 
 def key(part: str, spec: Spec, seed: int) -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from studies.uncertainty.coverage_page import COVERAGE
 from studies.uncertainty.guarantee import GUARANTEE
+from studies.uncertainty.newcomers import NEWCOMERS
 from studies.uncertainty.part import Part
+from studies.uncertainty.real_people import REAL_PEOPLE
 from studies.uncertainty.regions import REGIONS
 from studies.uncertainty.tail import TAIL
 
-PARTS: dict[str, Part] = {part.name: part for part in (GUARANTEE, COVERAGE, TAIL, REGIONS)}
+_ALL = (GUARANTEE, COVERAGE, REAL_PEOPLE, NEWCOMERS, TAIL, REGIONS)
+PARTS: dict[str, Part] = {part.name: part for part in _ALL}
