@@ -20,6 +20,7 @@ from faircal import (
     load_model,
 )
 from faircal.calibrators import CALIBRATORS, Samples
+from faircal.data.pairing import redraw_imposters
 
 
 def unit_rows(data):
@@ -232,3 +233,26 @@ def test_a_copy_in_another_process_says_the_same(kind, parts):
     expected = model.predict_proba(test)
     copied = pickle.loads(pickle.dumps(model))  # noqa: S301  (our own)
     np.testing.assert_array_equal(copied.predict_proba(test), expected)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [("given", ""), ("random", "as if paired at random"), ("hard", "the hardest")],
+)
+def test_who_is_paired_with_whom(parts, how, said):
+    calibration = redraw_imposters(parts[0], how, 0)
+    model = FairCal(n_clusters=30).fit(calibration)
+    both = clusters_of_pairs(calibration, model.cluster_centers_)
+    imposters = [
+        pair for pair, genuine in zip(both, calibration.genuine, strict=True) if not genuine
+    ]
+    # Of pairs at random 1 − (1 − p)² have an image in a cluster that has the share p of images.
+    has = np.array([np.mean([k in pair for pair in imposters]) for k in range(30)])
+    share = 1 - (1 - has) ** 0.5
+    by_chance = np.sum((share / share.sum()) ** 2)
+    times = np.mean([one == other for one, other in imposters]) / by_chance
+    measured = model.diagnostics_.figures["imposters_within_a_cluster_by_chance"]
+    assert measured == pytest.approx(times, rel=1e-9)
+    told = [note for note in model.diagnostics_.notes if "as often as by chance" in note]
+    assert len(told) == bool(said)
+    assert all(said in note and f"{measured:.1f} times" in note for note in told)

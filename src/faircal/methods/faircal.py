@@ -20,6 +20,11 @@ from faircal.methods.set_calibrators import SetCalibrators
 FEW_PAIRS = 20
 #: With as many pairs of the rarer class for each cluster it was as good as Baseline.
 ENOUGH_PAIRS = 40
+#: Imposter pairs within a cluster, as a multiple of what chance makes. Imposters drawn at random
+#: have 0.6 to 1.0, those drawn within groups 1.1 to 6, those that score highest 10 to 40.
+AT_RANDOM, HARD = 1.1, 10.0
+#: Clusters, and imposter pairs within one by chance, that are needed to tell.
+_LEAST_CLUSTERS, _BY_CHANCE = 8, 20.0
 #: Scores at which maps are compared, over the range of scores.
 _SHIFT_POINTS = 4001
 
@@ -86,7 +91,9 @@ class FairCal(ClusterMethod):
         # (ii) A calibration map μ_k for each S_k, and the global one for those too small.
         calibrator = make_calibrator(self.calibrator, inputs.score_range)
         self.calibrators_ = SetCalibrators.fit(calibrator, samples, self.min_pairs, inputs.engine)
-        self._note_few(*samples.totals())
+        genuine, mass = samples.totals()
+        self._note_few(genuine, mass)
+        self._note_pairing(mass - genuine)
         on_global = int((~self.calibrators_.own).sum())
         self.diagnostics_.figures["clusters_on_global_map"] = on_global
         if on_global:
@@ -107,6 +114,34 @@ class FairCal(ClusterMethod):
                 f"half of the {len(own)} clusters with a map of their own have {few:.0f} or fewer "
                 "genuine or imposter pairs to fit it on: probabilities are probably worse than "
                 f"Baseline's; take {fewer}, or ask 'faircal choose'"
+            )
+
+    def _note_pairing(self, imposters: NDArray[np.float64]) -> None:
+        """Say where imposters were paired at random, or the hardest ones were taken.
+
+        `imposters` counts those with an image in each cluster, and, last, all.
+        """
+        *of_sets, pairs = imposters
+        # A pair is in two sets unless both of its images are of one cluster.
+        within = 2 * pairs - sum(of_sets)
+        # At random, n_k / n = 1 − (1 − p_k)² of all pairs have an image in cluster k.
+        share = 1 - np.sqrt(1 - np.array(of_sets) / max(pairs, 1.0))
+        by_chance = pairs * float(np.square(share).sum()) / max(float(share.sum()) ** 2, 1e-12)
+        if self.n_clusters < _LEAST_CLUSTERS or by_chance < _BY_CHANCE:
+            return
+        times = float(within / by_chance)
+        self.diagnostics_.figures["imposters_within_a_cluster_by_chance"] = times
+        how_often = f"imposter pairs are within one cluster {times:.1f} times as often as by chance"
+        if times < AT_RANDOM:
+            self.diagnostics_.note(
+                f"{how_often}, as if paired at random: they say little of different people who look "
+                "alike, so groups may be treated no better than by Baseline; pair imposters with "
+                "'faircal pairs --imposters matched', or take method cohort"
+            )
+        elif times > HARD:
+            self.diagnostics_.note(
+                f"{how_often}: the hardest imposters were taken, and probabilities hold for pairs "
+                "as hard as these; calibrate on pairs as they come in use"
             )
 
     def _apply(self, inputs: Inputs) -> Output:
