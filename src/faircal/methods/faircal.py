@@ -134,9 +134,9 @@ class FairCal(ClusterMethod):
         how_often = f"imposter pairs are within one cluster {times:.1f} times as often as by chance"
         if times < AT_RANDOM:
             self.diagnostics_.note(
-                f"{how_often}, as if paired at random: they say little of different people who look "
-                "alike, so groups may be treated no better than by Baseline; pair imposters with "
-                "'faircal pairs --imposters matched', or take method cohort"
+                f"{how_often}, as if paired at random: they say little of different people who "
+                "look alike, so groups may be treated no better than by Baseline; pair imposters "
+                "with 'faircal pairs --imposters matched', or take method cohort"
             )
         elif times > HARD:
             self.diagnostics_.note(
