@@ -8,6 +8,8 @@ from typing import Any
 
 from scipy.stats import beta
 
+from studies.monitoring.crowds import LOOKS, TOLD
+
 PAGE = "study-monitoring.md"
 Row = dict[str, Any]
 
@@ -29,6 +31,37 @@ of one fit (10 to 20 fits in each row) share its calibration people.
 Calibration: `small` 160 people and 6,400 pairs, `rfw-like` 7,000 and 19,000, `bfw-like` 640 and
 40,000; in use 640, 3,600 and 960 others unless the table says so. *Told* is who is known to be in
 the pairs: people, images only, or nobody.
+"""
+_CROWDS = """
+## Crowds chosen to break promises
+
+The crowds of the [study of intervals](study-uncertainty.md#what-is-judged). Some people calibrate
+Baseline on a table of scores; others of the same crowd come in use. Nothing changes but who they
+are. Each run draws everybody anew, with up to 20,000 pairs on either side, a quarter genuine. A
+genuine pair has twice its person's effect and scores higher. One pair in ten comes with its label.
+There are no embeddings: scores and labels are watched, clusters and images outside are not.
+
+### Where it fails
+
+"""
+_CROWD_TABLE = """
+A look is right where probabilities are off by more than is tolerated for 1,000 more people of the
+crowd. It tells of a calibration on too few people, not of a change. With *one dominating*, somebody
+else dominates those 1,000.
+
+Why labels alarm: a label counts with one of its two people; told images or nobody, labels count as
+independent. That calibration had a sample of people is left out. `monitor` does not say so: its
+note on unknown people is about pairs, not labels. Few labels of few people call for an audit first.
+
+### All of it
+
+Runs with a false alarm, where pairs are watched as they come, and where all are looked at once. The
+interval is that of the larger. **Bold** is surely more than `false_alarms`. *By scores* has the
+runs in which scores alarmed, told people, images, nobody; all other alarms are of labels. Two
+numbers of people are those in calibration and in use.
+
+| crowd | people | runs | people told | images told | nobody told | by scores |
+| --- | ---: | ---: | --- | --- | --- | --- |
 """
 _QUIET = """
 ## Nothing has changed
@@ -72,12 +105,70 @@ def interval(found: int, runs: int, level: float = 0.95) -> tuple[float, float]:
 
 def write(rows: Sequence[Row], folder: Path) -> None:
     """Write the page."""
-    text = _FRONT
+    text = _FRONT + _crowds([row for row in rows if row["setting"]["part"] == "crowds"])
     for part, heading in (("quiet", _QUIET), ("changed", _CHANGED), ("limits", _LIMITS)):
         of_part = [row for row in rows if row["setting"]["part"] == part]
         if of_part:
             text += heading + "".join(map(_quiet if part == "quiet" else _changed, of_part))
     (folder / PAGE).write_text(text, encoding="utf-8")
+
+
+def _crowds(rows: list[Row]) -> str:
+    """Return the part of crowds: where it fails, then a line for each, the worst first."""
+    if not rows:
+        return ""
+    lines = []
+    for told in TOLD:
+        failing = [row for row in rows if _least(row, told) > row["setting"]["rate"]]
+        by_scores, by_labels, right = (
+            sum(_alarms(row, told, look, name) for row in rows for look in LOOKS)
+            for name in ("scores", "calibration", "off")
+        )
+        runs = len(LOOKS) * sum(row["runs"] for row in rows)
+        where = f" {'; '.join(map(_crowd, failing))}." if failing else ""
+        lines.append(
+            f"- **Told {told}**: surely too often in {len(failing)} rows of {len(rows)}"
+            f"{':' if failing else '.'}{where} Of {runs:,} looks scores alarmed in {by_scores} and "
+            f"labels in {by_labels}; {right} of the latter were right.\n"
+        )
+    rows = sorted(rows, key=lambda row: [-_least(row, told) for told in TOLD])
+    return _CROWDS + "".join(lines) + _CROWD_TABLE + "".join(map(_crowd_line, rows))
+
+
+def _crowd(row: Row) -> str:
+    return f"{row['setting']['crowd']} ({_people(row)})"
+
+
+def _people(row: Row) -> str:
+    both = row["setting"]["calibration"], row["setting"]["use"]
+    return " → ".join(map(str, dict.fromkeys(both)))
+
+
+def _alarms(row: Row, told: str, look: str, name: str = "any") -> int:
+    return int(row["alarms"][f"{told}, {look}"].get(name, 0))
+
+
+def _most(row: Row, told: str) -> int:
+    return max(_alarms(row, told, look) for look in LOOKS)
+
+
+def _least(row: Row, told: str) -> float:
+    """Return the lower end of the interval of a rate, of the look with more alarms."""
+    return interval(_most(row, told), row["runs"])[0]
+
+
+def _crowd_line(row: Row) -> str:
+    cells = []
+    for told in TOLD:
+        low, high = interval(_most(row, told), row["runs"])
+        counts = ", ".join(str(_alarms(row, told, look)) for look in LOOKS)
+        cell = f"{counts} ({low:.1%}–{high:.1%})"
+        cells.append(f"**{cell}**" if low > row["setting"]["rate"] else cell)
+    scores = ", ".join(
+        str(max(_alarms(row, told, look, "scores") for look in LOOKS)) for told in TOLD
+    )
+    front = f"| {row['setting']['crowd']} | {_people(row)} | {row['runs']} |"
+    return f"{front} {' | '.join(cells)} | {scores} |\n"
 
 
 def _besides(stream: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """The study of monitoring: run what is missing, keep it, write the page.
 
 python -m studies monitoring               all settings; what is kept is not run again
-python -m studies monitoring quiet         some parts: quiet, changed, limits
+python -m studies monitoring quiet         some parts: crowds, quiet, changed, limits
 python -m studies monitoring --write       the page alone, from what is kept
 """
 
@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from studies.monitoring.crowds import CrowdSetting, crowd_settings, run_crowd
 from studies.monitoring.made import World
 from studies.monitoring.page import PAGE, write
 from studies.monitoring.streams import Fitted, Stream
@@ -135,21 +136,24 @@ def main(arguments: Sequence[str]) -> int:
     """Run what is asked for and is not kept yet; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m studies monitoring", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("parts", nargs="*", metavar="part", help="quiet, changed, limits [all]")
+    parser.add_argument(
+        "parts", nargs="*", metavar="part", help="crowds, quiet, changed, limits [all]"
+    )
     parser.add_argument("--write", action="store_true", help="write the page, run nothing")
     options = parser.parse_args(arguments)
     known = read(RESULTS)
-    wanted = [one for one in settings() if not options.parts or one.part in options.parts]
+    every: list[CrowdSetting | Setting] = [*crowd_settings(), *settings()]
+    wanted = [one for one in every if not options.parts or one.part in options.parts]
     for setting in wanted if not options.write else ():
         if setting.key in known:
             continue
         with threadpool_limits(1):
-            row = run(setting)
+            row = run(setting) if isinstance(setting, Setting) else run_crowd(setting)
         with RESULTS.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, sort_keys=True) + "\n")
         known[setting.key] = row
-        sys.stderr.write(f"{setting.part} {setting.preset} {setting.method}: {row}\n")
+        sys.stderr.write(f"{setting.key}: {row}\n")
         sys.stderr.flush()
-    write([known[one.key] for one in settings() if one.key in known], DOCS)
+    write([known[one.key] for one in every if one.key in known], DOCS)
     sys.stdout.write(f"{DOCS / PAGE}\n")
     return 0
