@@ -124,3 +124,16 @@ def test_heavy_tails_are_those_of_people_on_any_scale_of_scores():
     genuine = np.arange(150)
     assert heaviness_of(heavy, Dyads(genuine, genuine)) == 0
     assert heaviness_of(np.zeros(len(one)), dyads) == 0
+
+
+def test_decisions_make_no_heavy_tails_by_chance():
+    # Errors that fall on people at random: few have two, which is no sign of a kind of people.
+    found = []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        left, right = rng.integers(0, 60, (2, 600))
+        apart = left != right
+        decisions = (rng.random(apart.sum()) < 0.02).astype(float)
+        found.append(heaviness_of(decisions, Dyads(left[apart], right[apart])))
+    assert np.mean(np.array(found) > 1.75) < 0.05
+    assert abs(np.median(found)) < 1

@@ -216,7 +216,8 @@ def heaviness_of(scores: Float64, dyads: Dyads) -> float:
 
     Scores count by their ranks, as normal scores (van der Waerden), so that no other scale of them
     matters. Each person's sum of these is taken in units of its standard deviation, and the
-    kurtosis of that is compared with 3. It is a matter of imposter pairs; of genuine ones it is 0.
+    kurtosis of that is compared with 3 and what tied scores add by chance. It is a matter of
+    imposter pairs; of genuine ones it is 0.
 
     Examples
     --------
@@ -249,7 +250,10 @@ def heaviness_of(scores: Float64, dyads: Dyads) -> float:
     if not units.any():  # all people are alike
         return 0.0
     kurtosis = float((units**4).mean() / (units**2).mean() ** 2)
-    return (kurtosis - 3) / math.sqrt(24 / n)
+    # Tied scores, such as decisions, make heavy tails by chance: cumulants of pairs add up.
+    excess = max(float((off**4).mean()) / square**2 - 3, 0.0)
+    by_chance = excess * square**2 * float((pairs / variance**2).mean())
+    return (kurtosis - 3 - by_chance) / (math.sqrt(24 / n) * (1 + by_chance))
 
 
 def _normal_scores(scores: Float64) -> Float64:
