@@ -45,13 +45,16 @@ There are no embeddings: scores and labels are watched, clusters and images outs
 
 """
 _CROWD_TABLE = """
-A look is right where probabilities are off by more than is tolerated for 1,000 more people of the
-crowd. It tells of a calibration on too few people, not of a change. With *one dominating*, somebody
-else dominates those 1,000.
+A look at labels is right where probabilities are off for 1,000 more people of the crowd, too, by
+more than is tolerated. It tells of a calibration on too few people, not of a change. With *one
+dominating*, somebody else dominates those 1,000.
 
-Why labels alarm: a label counts with one of its two people; told images or nobody, labels count as
-independent. That calibration had a sample of people is left out. `monitor` does not say so: its
-note on unknown people is about pairs, not labels. Few labels of few people call for an audit first.
+Why labels alarm: a label counts with one of its two people. Told images or nobody, labels count as
+independent. That people of calibration are a sample, too, is left out. `monitor` does not say so:
+its note on unknown people is about pairs. Audit first when labels of few people raise an alarm.
+
+Why scores alarm with few people: their variance is estimated from few, and comes out too small by
+chance. `monitor` says *too few people* only below six effective ones.
 
 ### All of it
 
@@ -127,9 +130,20 @@ def _crowds(rows: list[Row]) -> str:
         runs = len(LOOKS) * sum(row["runs"] for row in rows)
         where = f" {'; '.join(map(_crowd, failing))}." if failing else ""
         lines.append(
-            f"- **Told {told}**: surely too often in {len(failing)} rows of {len(rows)}"
+            f"- **Told {told}**: surely too often in {len(failing)} of {len(rows)} rows"
             f"{':' if failing else '.'}{where} Of {runs:,} looks scores alarmed in {by_scores} and "
             f"labels in {by_labels}; {right} of the latter were right.\n"
+        )
+    for people in sorted({row["setting"]["use"] for row in rows}):
+        of_size = [row for row in rows if row["setting"]["use"] == people]
+        by_look = [sum(_alarms(row, "people", look) for row in of_size) for look in LOOKS]
+        runs = sum(row["runs"] for row in of_size)
+        shares = "; ".join(
+            f"{look} {count}, {_share(count, runs)}"
+            for look, count in zip(LOOKS, by_look, strict=True)
+        )
+        lines.append(
+            f"- Told people, {people} in use, {len(of_size)} crowds, {runs:,} runs: {shares}.\n"
         )
     rows = sorted(rows, key=lambda row: [-_least(row, told) for told in TOLD])
     return _CROWDS + "".join(lines) + _CROWD_TABLE + "".join(map(_crowd_line, rows))

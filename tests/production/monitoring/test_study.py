@@ -87,7 +87,7 @@ def test_the_page_says_first_where_crowds_fail(tmp_path):
         len(rows) - worst
     )
     assert text.index("Where it fails") < text.index("| crowd |")
-    assert f"surely too often in {worst} rows of {len(rows)}" in text
+    assert f"surely too often in {worst} of {len(rows)} rows" in text
 
 
 def test_settings_of_crowds_are_told_apart():
