@@ -143,7 +143,8 @@ def _crowds(rows: list[Row]) -> str:
             for look, count in zip(LOOKS, by_look, strict=True)
         )
         lines.append(
-            f"- Told people, {people} in use, {len(of_size)} crowd{'s' * (len(of_size) > 1)}, {runs:,} runs: {shares}.\n"
+            f"- Told people, {people} in use, {len(of_size)} crowd{'s' * (len(of_size) > 1)}, "
+            f"{runs:,} runs: {shares}.\n"
         )
     rows = sorted(rows, key=lambda row: [-_least(row, told) for told in TOLD])
     return _CROWDS + "".join(lines) + _CROWD_TABLE + "".join(map(_crowd_line, rows))
