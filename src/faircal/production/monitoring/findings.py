@@ -98,11 +98,12 @@ _CAVEATS = {
     "people": "",
     "images": (
         "people are unknown: each is taken to have as many images as in calibration; "
+        "labels count as if each were of somebody else, and of few people raise false alarms; "
         "give identities to be surer"
     ),
     "nobody": (
         "nobody tells who is in the pairs: at least a quarter as many people as in calibration are "
-        "taken for granted; fewer can raise a false alarm"
+        "taken for granted; fewer can raise a false alarm, and so can labels of few people"
     ),
 }
 
