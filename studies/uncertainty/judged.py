@@ -19,6 +19,8 @@ from studies.words import number, table
 Mask = NDArray[np.bool_]
 #: The share of all pairs whose scores are kept; true rates above it come out as this one.
 _KEPT, _ROWS = 0.03, 1000
+#: The lowest rate of whose intervals it is asked that they cover, as in the first section.
+_ASKED = 0.001
 #: A person's own rate is told where so many of his pairs would be errors, for nearly all people.
 _ERRORS, _NEARLY_ALL = 10, 0.95
 _HEADER = [
@@ -165,10 +167,13 @@ def judged(kept: Sequence[Kept], what: str) -> str:
     )
     low = sum("covers too little" in line.verdicts for line in every)
     often = sum("broken too often" in line.verdicts for line in every)
+    covered = [100 * line.share("covered") for line in every if line.rate >= _ASKED]
+    below = sum(share < LEAST for share in covered)
     summary = (
         f"Something fails in {sum(map(bool, map(verdicts, every)))} of {len(every)} settings. "
         f"Of {given:,} promises given {broken:,} were broken; in {often} settings that is too "
-        f"often. Intervals cover less than {LEAST:g} % in {low}, with chance allowed for. "
+        f"often. Intervals cover less than {LEAST:g} % in {below} settings, in {low} of them "
+        f"beyond chance; the lowest covers {number(min(covered), 1)} %. "
         f"Of {by_people:,} promises by people {people_broken:,} were broken."
     )
     return f"{summary}\n\n{table([what, *_HEADER], map(_row, every))}"
@@ -189,7 +194,7 @@ def _row(line: Line) -> list[str]:
         share("broken"),
         share("times", "broken", times=1),
         share("of_rate", "given", 2, 1),
-        share("covered") if line.rate >= 0.001 else "–",
+        share("covered") if line.rate >= _ASKED else "–",
         share("by_people", "asked"),
         share("people_broken", "by_people"),
         share("people_above", "by_people", 2),

@@ -25,9 +25,13 @@ cosines of all pairs. How many images a person has follows Zipf's law, up to {_M
 {_FAMILIES} kinds of people look alike, and some are far more frequent. *Hubs*: people lie near a
 common face, a few of them far nearer. *Blur*: some people's images are blurred, and blurred images
 look alike. *Cameras*: each session has one of {_CAMERAS} cameras, which leaves its mark on images.
-*Split*: two people in a hundred are there under two identities; the truth has none such. *All*: all
-of these. *Kin*: one person in ten looks very much like three others in a thousand. The truth are
-{_MANY:,} other people, by all of their pairs. Columns are as above.
+*Split*: two people in a hundred are there under two identities; the truth has none such. *Kin*: one
+person in ten looks very much like three others in a thousand. *All*: all of these, but no kin. The
+truth are {_MANY:,} other people, by all of their pairs; its error makes variances up to 4 % larger.
+Columns are as above.
+
+Promises by people count each person's errors against half of those drawn. Who looks like a few in
+a thousand may meet none of them there. His own FPR may then be above α where no error is counted.
 """
 Float32 = NDArray[np.float32]
 
