@@ -6,9 +6,9 @@ A marker is an HTML comment directly after a word. The numbers that follow it ar
 
 The table is in that section of a page of ``docs``, which a study or benchmark writes and a test
 holds against what is kept, or in the output ``above``; ``above#section`` is an earlier one. Then
-come cells of its row, and its columns; ``a & b`` stands for one after the other, ``max X`` for the
-largest of a column. ``<!-- with PAGE; cells: columns -->`` is what markers ``<!-- = cells -->``
-below it have in common.
+come cells of its row, and its columns; ``a & b`` stands for one after the other, ``max X`` and
+``min X`` for the largest and the least of a column, ``rows`` for how many rows have these cells.
+``<!-- with PAGE; cells: columns -->`` is what markers ``<!-- = cells -->`` below it have in common.
 
 What a marker names is the condition of its claim, and the paragraph must state it: a table in the
 row, its header and its caption, a list in the point and what leads to it, a picture in its words
@@ -18,7 +18,7 @@ and its caption.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
 from itertools import chain, pairwise, product
@@ -46,7 +46,7 @@ NO_MEASUREMENT = (
 STATED = {
     "lfw-mobilefacenet": "MobileFaceNet",
     "lfw-dlib": "dlib",
-    "given": "within groups|as given",
+    "given": "within groups|as given|promised",
     "CohortFairCal": "cohort",
     "SmoothFairCal": "smooth",
     "Oracle (knows groups)": "Oracle.* (?:knows|sees)",
@@ -67,6 +67,14 @@ STATED = {
     "score 100,000,000 pairs of 1,000,000 × 128: peak memory": "128 numbers each.* GB",
     "K-means, bfw-like, 16,000 × 512, K = 100, 1 start(s): ms": "H200.* 16,000 × 512 .*ms",
     "figure": "",
+    "rows": "settings",
+    "wolves, 5 %": "one person in twenty is a .wolf",
+    "broken of given": "promises was broken",
+    "normal, people 50 %": "half of the variance between people",
+    "300 × 3": "300 people",
+    "100 × 4": "100 people",
+    "rate covered": "intervals held",
+    "the right one": "found",
     "highest FPR": "strangers .*pass",
     "FPR": "FPR|false-positive|imposter pairs",
 }
@@ -141,7 +149,7 @@ def _claim(page: Page, prose: str, marker: re.Match[str], text: str) -> Claim:
     numbers = [n for n in _NUMBER.finditer(prose) if n.start() > marker.start()][: len(source)]
     if len(numbers) < len(source) or not (marker["alone"] or page.text[marker.start() - 1].strip()):
         raise ValueError("expected a word directly before, and the numbers after")
-    names = [name.removeprefix("max ") for name in chain(*keys, columns)]
+    names = [_extreme(name)[1] for name in chain(*keys, columns)]
     parts = [part for name in names for part in ([name] if name in STATED else name.split(", "))]
     wanted = [*(STATED.get(part, re.escape(part)) for part in parts), *ALSO.get(where, ())]
     said = _scope(page, numbers[0].start())
@@ -226,14 +234,22 @@ def _section(text: str, anchor: str) -> str:
 
 
 def _values(rows: Sequence[Row], key: Sequence[str], column: str) -> list[str]:
-    """Return the numbers of a column in the row with all these cells."""
-    name = column.removeprefix("max ")
+    """Return a column's numbers in the row with all these cells, or how many rows have them."""
+    if column == "rows":
+        parts = [{p for cell in row.values() for p in (cell, *cell.split(", "))} for row in rows]
+        return [str(sum(set(key) <= each for each in parts))]
+    extreme, name = _extreme(column)
     there = [row for row in rows if set(key) <= set(row.values())]
     cells = {cell for row in there for cell in _cell(row, name)}
-    if not cells or (len(cells) > 1 and name == column):
+    if not cells or (len(cells) > 1 and not extreme):
         raise ValueError(f"expected one row with a column {name}, found {len(cells)}")
     values = [_NUMBER.findall(cell) for cell in cells]
-    return [max(chain.from_iterable(values), key=_decimal)] if name != column else values[0]
+    return [extreme(chain.from_iterable(values), key=_decimal)] if extreme else values[0]
+
+
+def _extreme(column: str) -> tuple[Callable[..., str] | None, str]:
+    first, _, rest = column.partition(" ")
+    return (max if first == "max" else min, rest) if first in ("max", "min") else (None, column)
 
 
 def _cell(row: Row, name: str) -> Iterator[str]:

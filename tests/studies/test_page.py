@@ -63,7 +63,7 @@ def test_what_pairing_anew_brings_back(tally):
 
 def test_the_page_tells_failures_too(tally):
     text = page(tally, {})
-    assert "SmoothFairCal − FairCal −1.50 (over people −1.50 to −1.50, which does not" in text
+    assert "SmoothFairCal − FairCal −0.54 (−1.00 to +0.14), not told apart" in text
     assert "lfw: AUROC | 3.00 | 1.50 | 2 of 2" in text
     assert "nan" not in text
 
