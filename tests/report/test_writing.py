@@ -12,6 +12,7 @@ import pytest
 
 import faircal
 from faircal.cli.main import main
+from faircal.data.dataset_folder import save_dataset
 from faircal.evaluation.benchmark import BenchmarkSettings, run_benchmark
 from faircal.evaluation.curves import Curves, ScoreSource, make_curves
 from faircal.metrics.measures import Rankings
@@ -243,3 +244,29 @@ def test_the_main_variant_is_that_of_the_curves_else_the_nearest(tmp_path):
         store = ResultsFolder(tmp_path, LabelledResults(several), {}, curves, [], [])
         (found,) = store.main_variants.values()
         assert (found.method, found.calibrator, found.clusters) == expected
+
+
+def test_what_the_fits_of_a_benchmark_say_is_said_once(command, tmp_path, without_figures):
+    """Notes that differ in numbers are one; what was only chosen is for the page alone."""
+    data = faircal.simulate("small", seed=0, people=80, images=400, pairs=800)
+    save_dataset(data, "faces")
+    lines = (tmp_path / "faces" / "images.csv").read_text().splitlines(keepends=True)
+    lines[1] = lines[1].replace('"African"', '"Asian"')  # whose genuine pairs are of two groups
+    (tmp_path / "faces" / "images.csv").write_text("".join(lines))
+    words = "benchmark faces --methods baseline,faircal,oracle,snorm --clusters 20 --jobs 1 --out b"
+    first = command(*words.split())
+    run = read_run("b")
+    few, lost = run["notes"]
+    assert few.startswith("FairCal, in 5 of 5 fits: half of the 20 clusters with a map of their ")
+    (in_fit,) = (f["notes"] for f in run["fits"] if (f["method"], f["fold"]) == ("faircal", 1))
+    assert few.endswith(in_fit[0])
+    assert lost.startswith("Oracle, in 1 of 5 fits: ")
+    assert lost.endswith(" probability 0: correct the attribute of one of their images")
+    said = [line for line in first.err.splitlines() if " fits: " in line]
+    assert said == [f"note: {few}", f"note: {lost}"]
+    (tmp_path / "b" / "run.json").unlink()
+    assert command(*words.split(), "--resume").err == first.err
+    assert read_run("b")["notes"] == run["notes"]
+    page = (tmp_path / "b" / "report.html").read_text()
+    assert page.count("with a map of their own have") == 1
+    assert "S-norm: scores are compared with those of 64 calibration people" in page

@@ -75,7 +75,7 @@ class ASNorm(NormalizingMethod):
 
     def _fit_scores(self, inputs: Inputs) -> Float64:
         sides = PairSides.of(inputs)
-        people = CohortPeople.of_fit(inputs, sides, self.diagnostics_.notes)
+        people = CohortPeople.of_fit(inputs, sides, self.diagnostics_)
         self._set_people(people.vectors)
         return paired(_held_out(people, sides, self.k), inputs.score)
 

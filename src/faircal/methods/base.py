@@ -110,10 +110,14 @@ class Diagnostics:
 
     notes: list[str] = field(default_factory=list)
     figures: dict[str, float] = field(default_factory=dict)
+    #: Those of `notes` that say what was chosen, and call nothing into question; not kept in files.
+    choices: list[str] = field(default_factory=list, compare=False)
 
-    def note(self, text: str) -> None:
-        """Add a sentence."""
+    def note(self, text: str, *, choice: bool = False) -> None:
+        """Add a sentence; a `choice` says what was chosen, and calls nothing into question."""
         self.notes.append(text)
+        if choice:
+            self.choices.append(text)
 
 
 #: Parameters that are counts, wherever a method takes them, and the least they may be.

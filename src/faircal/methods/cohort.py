@@ -135,7 +135,8 @@ class CohortFairCal(Method):
                 loss = float(tried.losses.mean())
                 self.diagnostics_.figures[f"held_out_loss_{tried.kind}"] = loss
         why = "by people held out" if len(held_out[0].losses) else "too few people to hold any out"
-        self.diagnostics_.note(f"the {kind} map is taken, of {', '.join(KINDS)}: {why}")
+        taken = f"the {kind} map is taken, of {', '.join(KINDS)}: {why}"
+        self.diagnostics_.note(taken, choice=True)
         self.diagnostics_.notes.extend(_unrepresented(own.values[:, -1], "calibration images"))
 
     def _pairs(

@@ -15,7 +15,7 @@ from faircal.calibrators import Calibrator, make_calibrator
 from faircal.compute import Engine
 from faircal.compute.kmeans import sums_of
 from faircal.compute.threads import each, one_blas_thread
-from faircal.methods.base import Method, Output, check_truth
+from faircal.methods.base import Diagnostics, Method, Output, check_truth
 from faircal.methods.inputs import Float64, ImageValues, Inputs, Space, declared
 
 Codes = NDArray[np.integer]
@@ -181,7 +181,7 @@ class CohortPeople:
         return len(self.vectors)
 
     @classmethod
-    def of_fit(cls, inputs: Inputs, sides: PairSides, notes: list[str]) -> CohortPeople:
+    def of_fit(cls, inputs: Inputs, sides: PairSides, diagnostics: Diagnostics) -> CohortPeople:
         """Return those of the cohort, or else those of the calibration images."""
         vectors, person, whose = sides.unit, sides.person, "calibration people"
         if inputs.cohort is not None:
@@ -192,7 +192,8 @@ class CohortPeople:
             raise DataError(
                 f"cohort: expected {LEAST_PEOPLE} people or more, found {len(people)}; add people"
             )
-        notes.append(f"scores are compared with those of {len(people)} {whose}")
+        compared = f"scores are compared with those of {len(people)} {whose}"
+        diagnostics.note(compared, choice=True)
         return people
 
     def place(self, person: Codes, group: Codes) -> NDArray[np.intp]:

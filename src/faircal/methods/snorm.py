@@ -63,7 +63,7 @@ class SNorm(NormalizingMethod):
 
     def _fit_scores(self, inputs: Inputs) -> Float64:
         sides = PairSides.of(inputs)
-        people = CohortPeople.of_fit(inputs, sides, self.diagnostics_.notes)
+        people = CohortPeople.of_fit(inputs, sides, self.diagnostics_)
         self._set_moments(GroupMoments.of(people))
         return paired(people.held_out(sides), inputs.score)
 

@@ -109,7 +109,7 @@ class TrainedMethod(Method, Generic[R]):
         how = self.random_state, inputs.job, self.mixed_precision
         with working_on(device), TrainingSession(device, *how) as session:
             self.weights_, self.diagnostics_.figures = self._train(inputs, session)
-        self.diagnostics_.note(f"trained on {describe(device)}")
+        self.diagnostics_.note(f"trained on {describe(device)}", choice=True)
         # The score is no probability: one global map, as for the baseline.
         self.calibrator_ = self._new_calibrator()
         self.calibrator_.fit(self._score(inputs), inputs.genuine)

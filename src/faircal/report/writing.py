@@ -35,6 +35,7 @@ from faircal.report.paper import AGREEMENT, PAPER, Reproduction, reproduction, w
 from faircal.report.rendering import render, resource
 from faircal.report.store import ResultsFolder
 from faircal.report.tables import difference_tables, further_tables, main_tables
+from faircal.report.wording import method_title
 from faircal.report.words import Summary, summary
 
 FIGURES, INDEX = "figures", "index.csv"
@@ -350,7 +351,8 @@ def _notes(run: dict[str, Any]) -> list[str]:
     notes = [str(note) for note in run.get("notes", [])]
     notes += [f"{method} was left out: {why}." for method, why in run.get("left_out", {}).items()]
     fits = run.get("fits", [])
-    notes += sorted({f"{fit['method']}: {note}" for fit in fits for note in fit.get("notes", [])})
+    chosen = ((fit["method"], note) for fit in fits for note in fit.get("choices", []))
+    notes += sorted({f"{method_title(method)}: {note}" for method, note in chosen})
     return notes
 
 

@@ -119,6 +119,7 @@ def run_cell(test: Dataset, fits: Fits, plan: Plan) -> CellResult:
         "members": members,
         "figures": fits.figures,
         "notes": fits.notes,
+        "choices": fits.choices,
         "seconds": round(time.perf_counter() - started, 3),
     }
     return CellResult(part, as_table(curves) if cell.main else None, replicates)
@@ -140,6 +141,8 @@ class Fits:
     fitted: dict[str, Method] = field(default_factory=dict)
     figures: dict[str, float] = field(default_factory=dict, init=False)
     notes: list[str] = field(default_factory=list, init=False)
+    #: Notes that say what was chosen, and call nothing into question.
+    choices: list[str] = field(default_factory=list, init=False)
     #: Fits whose figures and notes are taken down.
     _noted: set[str] = field(default_factory=set, init=False)
     #: By method; fitted ones live as long as this.
@@ -159,10 +162,12 @@ class Fits:
             )
         if key not in self._noted:
             self._noted.add(key)
-            self.figures.update(self.fitted[key].diagnostics_.figures)
-            doubts = WrongPairs.of(self.calibration).notes(self.calibration.where)
-            notes = self.fitted[key].diagnostics_.notes
-            self.notes.extend(note for note in notes if note not in doubts)  # said of all pairs
+            diagnostics = self.fitted[key].diagnostics_
+            self.figures.update(diagnostics.figures)
+            self.choices.extend(diagnostics.choices)
+            of_all_pairs = WrongPairs.of(self.calibration).notes(self.calibration.where)
+            elsewhere = {*diagnostics.choices, *of_all_pairs}
+            self.notes.extend(note for note in diagnostics.notes if note not in elsewhere)
         return self.fitted[key]
 
     def apply(self, method: Method, test: Dataset) -> Output:

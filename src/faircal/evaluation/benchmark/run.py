@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -66,6 +67,10 @@ from faircal.model import versions
 
 #: Seconds between two looks at what the workers have finished.
 _REFRESH = 0.5
+
+#: Notes of fits that differ in these only are one.
+_NUMBER = re.compile(r"\d[\d.,]*")
+_WARNING = "warning: "
 
 #: What the progress of all cells together is called.
 _ALL_CELLS = "benchmark"
@@ -151,6 +156,7 @@ def run_benchmark(
     write_differences(home, record, results.rows)
     moved = collect_moved(plan, parts) if moving is not None else ()
     write_rows(home / MOVING, MovedRow, moved)  # without rows there is no file
+    record["notes"] += _notes_of(results.fits)
     wall = round(time.perf_counter() - started, 3)
     write_run(home, {**record, **(more or {}), "wall_time_s": wall, "fits": results.fits})
     parts.discard_others()
@@ -263,12 +269,35 @@ def _collect(data: Dataset, plan: Plan, parts: Parts, record: Mapping[str, Any])
                 "calibrator": cell.calibrator,
                 "clusters": cell.clusters,
                 "fold": cell.fold,
-                **{key: part[key] for key in ("seconds", "figures", "notes")},
+                **{key: part[key] for key in ("seconds", "figures", "notes", "choices")},
             }
         )
     summed = summarise(rows, lambda attribute: _people_behind(record, attribute))
     means = [row for row in summed if row.fold == MEAN]
     return results._replace(rows=[*summed, *least_ratios(means), *_chance_gaps(summed)])
+
+
+def _notes_of(fits: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return each note of the fits once, with the methods and in how many fits it was made.
+
+    Notes that differ only in numbers, as from fold to fold, are one: the first.
+    """
+    first: dict[str, str] = {}
+    methods: dict[str, dict[int, str]] = {}  # that of each fit which made the note
+    for number, fit in enumerate(fits):
+        for note in fit["notes"]:
+            kind = _NUMBER.sub("0", note)
+            first.setdefault(kind, note)
+            methods.setdefault(kind, {})[number] = fit["method"]
+    notes = []
+    for kind, by_fit in methods.items():
+        names = dict.fromkeys(by_fit.values())
+        of = sum(fit["method"] in names for fit in fits)
+        text = first[kind].removeprefix(_WARNING)
+        titles = ", ".join(METHODS[name].title for name in names)
+        mark = _WARNING if text != first[kind] else ""
+        notes.append(f"{mark}{titles}, in {len(by_fit)} of {of} fits: {text}")
+    return notes
 
 
 def _people_behind(record: Mapping[str, Any], attribute: str) -> PeopleBehind:

@@ -202,7 +202,8 @@ class SmoothFairCal(Method):
             note(
                 "on people held out, errors of a map of its own differ no less between regions "
                 f"than those of the global one (by {chosen.gain:.4f} less, standard error "
-                f"{chosen.noise:.4f}): {_PLAIN}"
+                f"{chosen.noise:.4f}): {_PLAIN}",
+                choice=True,
             )
         elif self.ridge_ == np.inf:
             note(f"{random}: {_PLAIN}")
