@@ -118,7 +118,7 @@ def unidentified(path, identities=0):
     rng = np.random.default_rng(0)
     lines = ["genuine,score,id1,id2"]
     for i in range(2000):
-        who = (f"p{i}", f"q{i}") if i >= 2000 - identities else ("", "")
+        who = (f"p{i}", f"{'pq'[i >= 50]}{i}") if i >= 2000 - identities else ("", "")
         lines.append(f"{int(i < 50)},{0.2 * rng.normal() + 0.5 * (i < 50):.4f},{','.join(who)}")
     path.write_text("\n".join(lines) + "\n")
     return str(path)
@@ -168,6 +168,56 @@ def test_many_without_an_identity_are_refused_unless_that_is_asked_for(tmp_path,
     done = run_here(["audit", table, "--out", str(tmp_path / "audit")])
     assert done.code == 0, done.err
     assert "in 25 % of the pairs somebody has no identity" in done.out
+
+
+def test_identities_that_occur_once_are_no_people(tmp_path, run_here):
+    table = unidentified(tmp_path / "scores.csv", identities=2000)
+    done = run_here(["threshold", table, "--fpr", "0.05"])
+    assert (done.code, done.out) == (2, "")
+    assert "in one imposter pair alone, as if identities were ids of images" in done.err
+    done = run_here(["threshold", table, "--fpr", "0.05", "--assume-independent"])
+    assert done.code == 0, done.err
+    assert done.out.splitlines()[-2].endswith(", assuming that no two pairs share a person")
+    refused = run_here(
+        ["threshold", table, "--fpr", "0.05", "--assume-independent", "--rule", "people"]
+    )
+    assert (refused.code, refused.out) == (2, "")
+    assert "--assume-independent" not in refused.err
+
+
+def test_columns_that_may_name_people_are_said(tmp_path, run_here):
+    path = Path(unidentified(tmp_path / "scores.csv"))
+    path.write_text(path.read_text().replace("left_identity,right_identity", "probe_id,gallery"))
+    rows = [f"{line}g{i}" for i, line in enumerate(path.read_text().splitlines()[1:])]
+    path.write_text("genuine,score,probe_id,gallery\n" + "\n".join(rows) + "\n")
+    done = run_here(["threshold", str(path), "--fpr", "0.05"])
+    assert (done.code, done.out) == (2, "")
+    assert "none of which is known to name people" in done.err
+    assert "gallery" in done.err
+    capitals = path.read_text().replace("probe_id,gallery", "Left_Identity,Right_Identity")
+    path.write_text(capitals)
+    assert (
+        "in 100 % of the imposter pairs" in run_here(["threshold", str(path), "--fpr", "0.05"]).err
+    )
+
+
+def test_ties_are_named(tmp_path, run_here):
+    rng = np.random.default_rng(0)
+    lines = ["genuine,score,left_identity,right_identity"]
+    for i in range(4000):
+        one, other = rng.choice(100, 2, replace=False)
+        lines.append(
+            f"{int(i < 50)},{min(rng.poisson(2), 9) / 10},p{one},p{one if i < 50 else other}"
+        )
+    (tmp_path / "scores.csv").write_text("\n".join(lines) + "\n")
+    done = run_here(["threshold", str(tmp_path / "scores.csv"), "--fpr", "0.1", "--json"])
+    result = json.loads(done.out)
+    scores = np.array([float(line.split(",")[1]) for line in lines[51:]])
+    below = scores[scores < result["threshold"]].max()
+    assert result["tied"] == int((scores == below).sum()) > 100
+    assert f"{result['tied']:,} imposter pairs are tied at the score just below" in done.err
+    # Half a step below the score, as the threshold itself.
+    assert result["rows"][0]["own_threshold"] == result["threshold"]
 
 
 def test_the_assumption_stays_with_the_model(faces, tmp_path, run_here):

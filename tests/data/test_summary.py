@@ -7,13 +7,15 @@ from dataclasses import replace
 from functools import reduce
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from faircal import DataError, Dataset
+from faircal import DataError, Dataset, load
 from faircal.data.columns import Column
-from faircal.data.summary import MOST_WRONG, DataSummary, WrongPairs
+from faircal.data.summary import MOST_WRONG, DataSummary, WrongPairs, check_direction
 
 #: Six images of three people; two more of nobody known.
 PEOPLE = np.array([0, 0, 1, 1, 2, 2, -1, -1], np.int32)
@@ -113,7 +115,8 @@ def test_one_in_a_hundred_may_be_wrong(wrong):
         rf"data: {wrong} of 100 pairs \({wrong} %\) can't be right: {wrong} genuine pairs of two "
     )
     told += (
-        r"different identities \(for example images 0 and 2\); correct the label or the identity"
+        r"different identities \(for example images 0 and 2\); correct the label or the identity "
+        r"\(a person's, not an image's\)"
     )
     if wrong == 2:
         with pytest.raises(
@@ -135,3 +138,27 @@ def test_a_table_names_people(tmp_path):
     assert summary.wrong.kinds == {
         "genuine pairs of two different identities": [1, "people a and b"]
     }
+
+
+def test_labels_the_wrong_way_round_are_refused_where_nothing_else_tells(tmp_path):
+    rng = np.random.default_rng(0)
+    genuine = np.arange(400) % 2 == 0
+    score = np.where(genuine, -0.2, 0.2) + rng.normal(size=400) / 5
+
+    def scored(rows, score=score, **people):
+        table = pa.table({"genuine": genuine, "score": score, **people})
+        pq.write_table(table.slice(0, rows), tmp_path / "scored.parquet")
+        return load(tmp_path / "scored.parquet")
+
+    note = (
+        "genuine pairs score lower than imposter pairs, on average; labels may be reversed, or the "
+        "score is a distance: give its negative"
+    )
+    with pytest.raises(DataError, match=f"{note}, or correct the labels; identities would tell"):
+        check_direction(scored(400))
+    left, right = np.arange(400), np.where(genuine, np.arange(400), 400 + np.arange(400))
+    (said,) = check_direction(scored(400, left_identity=left, right_identity=right))
+    assert said.endswith(note)
+    (said,) = check_direction(scored(6))  # too few to be sure
+    assert said.endswith(note)
+    assert check_direction(scored(400, -score)) == []

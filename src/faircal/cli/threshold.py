@@ -88,7 +88,7 @@ _SCOPES = {"global": "all pairs", "groups": "every group", "clusters": "every cl
     type=click.Choice(["promised", "people", "measured"]),
     default="promised",
     help="Which FPR: what is promised of people to come together (model-based), what is promised of"
-    " each but a few (assumes no law), or what is counted in DATA.",
+    " each but a few against half of those in DATA (assumes no law), or what is counted in DATA.",
 )
 @Part.PROMISE.option(
     "--clusters",
@@ -148,7 +148,8 @@ def command(
     extrapolated. Where that can't be done either there is no threshold, the reason is told, and
     the exit code is 1. Both are model-based: how much people vary follows a law, estimated from
     those of DATA. --rule people assumes none and is about people, not pairs: of people to come, at
-    most the share 1 - CONFIDENCE has an FPR of its own above --fpr. --rule measured takes the
+    most the share 1 - CONFIDENCE has an FPR above --fpr against the reference people, who are half
+    of those in DATA. --rule measured takes the
     threshold at which the counted FPR of all pairs is --fpr, as papers do, and promises nothing.
     'faircal plan' says how many people a rate takes.
     """
@@ -289,8 +290,11 @@ def _conclusion(result: ThresholdResult) -> list[str]:
         how = "extrapolated, model-based" if chosen.extrapolated else "model-based"
         promise = f"FPR at most {rate} in {where}, with {confidence} confidence ({how}){assumption}"
         if chosen.rule == "people":
-            of_each = f"{confidence} of people have an FPR of their own of at most {rate}"
-            promise = f"in {where} at least {of_each}, with {confidence} confidence{assumption}"
+            promise = (
+                f"in {where} at least {confidence} of people have an FPR of at most {rate} against "
+                "the reference people, half of those here, with "
+                f"{confidence} confidence{assumption}"
+            )
         if source is not None:
             name = source.sources.cohort.name
             promise += f", for people photographed as those of {name} are"

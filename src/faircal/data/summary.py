@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from faircal._base.errors import DataError
 from faircal._base.jobs import Progress
@@ -20,10 +22,13 @@ from faircal.data.parts import PairParts, TallyState
 MOST_COUNTED = 50
 #: Data with a larger share of wrong pairs is refused; below it they are counted in a note.
 MOST_WRONG = 0.01
+#: Standard errors from which on scores are surely the wrong way round.
+_SURE = 10.0
 #: Kinds of pairs that are wrong whatever the images show, each with its remedy.
 REMEDIES = {
     (_SELF := "pairs of an image with itself"): "remove them: their score says nothing",
-    (_APART := "genuine pairs of two different identities"): "correct the label or the identity",
+    (_APART := "genuine pairs of two different identities"): "correct the label or the identity "
+    "(a person's, not an image's)",
     (_ONE := "imposter pairs of one identity"): "correct the label or the identity",
     (_BOTH := "pairs labelled both genuine and imposter"): "correct the label",
 }
@@ -120,16 +125,24 @@ class WrongPairs:
         return notes
 
 
-def reversed_note(
-    scores: NDArray[np.floating], genuine: NDArray[np.bool_], where: str
-) -> list[str]:
-    """Say so where genuine pairs score lower, on average, than imposter pairs."""
-    if genuine.all() or not genuine.any() or scores[genuine].mean() >= scores[~genuine].mean():
+def check_direction(data: Dataset) -> list[str]:
+    """Say so where genuine pairs score lower, on average, than imposter pairs.
+
+    Raise where that is sure and nobody is identified: then nothing else says which labels hold.
+    """
+    scores, genuine = data.scores, data.genuine
+    n = np.array([genuine.sum(), (~genuine).sum()], np.float64)
+    if not n.all() or scores[genuine].mean() >= scores[~genuine].mean():
         return []
     text = (
-        f"{where}: genuine pairs score lower than imposter pairs, on average; labels may be "
+        f"{data.where}: genuine pairs score lower than imposter pairs, on average; labels may be "
         "reversed, or the score is a distance: give its negative"
     )
+    # Mann and Whitney's U, by normal law; that pairs share people makes it less sure.
+    below_half = n.prod() / 2 + n[0] * (n[0] + 1) / 2 - rankdata(scores)[genuine].sum()
+    sure = below_half > _SURE * math.sqrt(n.prod() * (n.sum() + 1) / 12)
+    if sure and (data.people is None or data.people.unknown.all()):
+        raise DataError(f"{text}, or correct the labels; identities would tell which labels hold")
     return [text]
 
 

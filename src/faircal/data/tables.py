@@ -25,12 +25,28 @@ from faircal._base.files import atomic_path, existing
 from faircal._base.registry import did_you_mean, short
 from faircal.data.columns import Column, is_missing
 
-#: Where a score table says who is in each pair: the names of both sides, in order of preference.
+
+def _camel_case(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(map(str.title, rest))
+
+
+def _pascal_case(name: str) -> str:
+    return name.title().replace("_", "")
+
+
+#: What score tables call a person, and the two sides of a pair.
+_PERSON = ("identity", "person", "subject", "speaker", "name", "person_id", "subject_id", "id")
+_BOTH_SIDES = (("left", "right"), ("1", "2"), ("a", "b"), ("probe", "reference"))
+#: Where a score table says who is in each pair: the names of both sides, in order of preference, as
+#: they are, ``Left_Identity``, ``LEFT_IDENTITY``, ``leftIdentity`` and ``LeftIdentity``.
 PEOPLE_COLUMNS = tuple(
-    (form.format("left", 1, "a", of=of), form.format("right", 2, "b", of=of))
-    for of in ("identity", "person", "subject", "person_id", "subject_id", "id")
-    for form in ("{0}_{of}", "{of}{1}", "{of}_{1}", "{of}_{0}", "{of}_{2}")
-    if (of, form) not in (("id", "{0}_{of}"), ("id", "{of}_{0}"))  # these may well be images
+    (written(form.format(one, person)), written(form.format(other, person)))
+    for person in _PERSON
+    for one, other in _BOTH_SIDES
+    for form in ("{0}_{1}", "{1}_{0}", *(("{1}{0}",) if one == "1" else ()))
+    if person != "id" or one in ("1", "a")  # left_id may well be that of an image
+    for written in (str, str.title, str.upper, _camel_case, _pascal_case)
 )
 #: Columns that are read as text, so that an id such as ``007`` stays what it is.
 ID_COLUMNS = ("image_id", "left", "right", "identity", *chain.from_iterable(PEOPLE_COLUMNS))

@@ -21,7 +21,7 @@ from faircal._base.registry import check_integer, did_you_mean
 from faircal.calibrators import make_calibrator
 from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.data import CohortVectors, Dataset, Embeddings, Groups, Memo, PairParts, PairStream
-from faircal.data.summary import WrongPairs, reversed_note
+from faircal.data.summary import WrongPairs, check_direction
 from faircal.data.types import Scores, people_of
 from faircal.methods.inputs import Inputs, PeopleFolds, check_classes
 from faircal.methods.streaming import CountedFitting
@@ -396,7 +396,7 @@ class Method(BaseEstimator, ABC):  # type: ignore[misc]
         if labels:
             check_classes(int(genuine.sum()), len(genuine), data.where, needs.imposters)
             self.diagnostics_.notes += WrongPairs.of(data).check(data.where)
-            self.diagnostics_.notes += reversed_note(data.scores, genuine, data.where)
+            self.diagnostics_.notes += check_direction(data)
         groups = None
         if needs.groups_to_fit if fitting else needs.groups_to_apply:
             groups = data.groups(attribute)

@@ -199,6 +199,21 @@ def test_the_rule_of_people_needs_people_who_are_known():
     assert nobody.rows[0].status == "refused: nobody is known to be in two pairs"
 
 
+def test_the_rule_of_people_shows_no_rate_below_one_error():
+    found = heavy(np.random.default_rng(8), n=200)
+    reference = np.random.default_rng(0).permutation(200) % 2 == 1
+    mixed = reference[found.left] != reference[found.right]
+    of_each = np.bincount(np.where(reference[found.left], found.right, found.left)[mixed])
+    lowest = 1 / np.median(of_each[of_each > 0])
+    assert found.lowest_of_people == pytest.approx(lowest, rel=1e-12)
+    made = guarantee(found, fpr=0.9 * lowest, upper=math.inf, rule="people")
+    assert math.isnan(made.threshold)
+    said = f"pairs with the reference people or fewer, which show no rate below {100 * lowest:.2g}"
+    assert said in made.rows[0].status
+    made = guarantee(found, fpr=1.1 * lowest, upper=math.inf, rule="people")
+    assert made.rows[0].status == OF_PEOPLE
+
+
 def test_the_rule_of_people_holds_for_people_to_come():
     """New people, compared with the same references, whatever the law of people is."""
     broken = 0

@@ -17,7 +17,7 @@ from faircal.calibrators.prior import SHARE_FIGURE, check_share
 from faircal.data import Cohort, Dataset, PairFiles
 from faircal.data.columns import UNKNOWN
 from faircal.data.pair_files import check_one_feature, fold_named
-from faircal.data.summary import WrongPairs, reversed_note
+from faircal.data.summary import WrongPairs, check_direction
 from faircal.evaluation.audit import ScoredPairs
 from faircal.evaluation.audit.rates import OperatingRates, rates_at
 from faircal.evaluation.thresholds.guarantee import (
@@ -48,6 +48,8 @@ INDEPENDENT = "assuming that no two pairs share a person"
 _NAMELESS = "assuming that those without an identity ({} of the imposter pairs) are all different"
 #: The largest share of imposter pairs of which that is assumed without being asked for.
 _MOST_NAMELESS = 0.2
+#: So many identities, each of which occurs once, are no people.
+_MANY_ONCE = 200
 #: Why nothing is measured on people whom the model was fitted on, and what to do.
 OWN_PEOPLE = (
     "the model was fitted on these very people, on whom its scores are better than on others; take "
@@ -88,6 +90,8 @@ class ThresholdResult:
         None where the score does not tell the probability.
     own_people : bool, optional
         Whether the model was fitted on the people of the pairs; None where nothing tells.
+    tied : int
+        Imposter pairs that have the score just below the threshold: a lower one passes all of them.
     imposters_from : CohortImposters, optional
         The cohort whose imposters were counted, and what that rests on; None where they are those
         of the data.
@@ -103,6 +107,7 @@ class ThresholdResult:
     rates: list[OperatingRates]
     meaning: ThresholdMeaning | None
     own_people: bool | None = None
+    tied: int = 0
     imposters_from: CohortImposters | None = None
     notes: tuple[str, ...] = ()
     written: Path | None = None
@@ -134,6 +139,7 @@ class ThresholdResult:
             "reason": "; ".join(chosen.reasons()) or None,
             "people_known": self.people_known,
             "assumption": self.assumption,
+            "tied": self.tied,
             "own_people": self.own_people,
             "imposters_from": None
             if self.imposters_from is None
@@ -222,7 +228,8 @@ def find_threshold(
         its groups. See `faircal.evaluation.two_sources`.
     rule : {"promised", "people", "measured"}
         Which rate: what is promised of people to come, together, by a law of how people vary; what
-        each of them has alone, but for a share of 1 - `confidence`, by no law; or what is counted.
+        each but a share of 1 - `confidence` has against the reference people, half of those in
+        `data`, by no law; or what is counted.
     clusters : int, optional
         For `within` clusters: how many to find in the data; those of the model unless given.
     attribute : str, optional
@@ -264,7 +271,7 @@ def find_threshold(
         loaded = loaded.split(fold_named(loaded, fold))[1]
         notes += loaded.notes
     notes += WrongPairs.of(loaded).check(loaded.where)
-    notes += reversed_note(loaded.scores, loaded.genuine, loaded.where)
+    notes += check_direction(loaded)
     source = None
     if imposters_from is not None:
         with step(progress, "pairing the cohort"):
@@ -296,6 +303,7 @@ def find_threshold(
             [] if math.isnan(at) else rates_at(pairs, at, level=confidence),
             None if fitted is None else _meaning(at, pairs, fitted, prior),
             own_people,
+            _tied_below(at, pairs),
             source,
         )
     notes += _notes(result, fitted, clusters)
@@ -330,21 +338,29 @@ def _assumption(pairs: ScoredPairs, data: Dataset, rule: Rule, assume_independen
     """Return what is assumed of who is in the imposter pairs; refuse where that is everything."""
     if pairs.genuine.all():
         return ""  # there are none, which is said elsewhere
-    unknown = np.ones(1, np.bool_)
+    sides = np.full((2, 1), UNKNOWN)
     if pairs.people is not None:
-        unknown = np.stack([pairs.people.left, pairs.people.right])[:, ~pairs.genuine] == UNKNOWN
-    share = float(unknown.any(axis=0).mean())
-    allowed = assume_independent and (rule != "people" or not unknown.all())
-    if share > _MOST_NAMELESS and not allowed:
+        sides = np.stack([pairs.people.left, pairs.people.right])[:, ~pairs.genuine]
+    unknown = sides == UNKNOWN
+    share, once = float(unknown.any(axis=0).mean()), False
+    if not share:
+        once = sides.size >= _MANY_ONCE and len(np.unique(sides)) == sides.size
+    allowed = assume_independent and (rule != "people" or not (unknown.all() or once))
+    if (share > _MOST_NAMELESS or once) and not allowed:
         who = "nobody in the imposter pairs is identified"
-        if not unknown.all():
+        if once:
+            who = "everybody is in one imposter pair alone, as if identities were ids of images"
+        elif not unknown.all():
             who = f"somebody without an identity is in {_percent(share)} of the imposter pairs"
+        names = ", ".join(data.images.attributes)
+        other = f"; found the columns {names}, none of which is known to name people"
         raise DataError(
-            f"{data.where}: {who}, and pairs that share people are worth fewer; add identities"
-            " (left_identity and right_identity, or identity of images)"
-            + ("" if rule == "people" and unknown.all() else ", or give --assume-independent")
+            f"{data.where}: {who}, and pairs that share people are worth fewer"
+            f"{other if names and unknown.all() else ''}; add identities (left_identity and "
+            "right_identity, or identity of images)"
+            + ("" if rule == "people" and not allowed else ", or give --assume-independent")
         )
-    if unknown.all():
+    if unknown.all() or once:
         return INDEPENDENT
     return _NAMELESS.format(_percent(share)) if share else ""
 
@@ -388,6 +404,14 @@ def _chosen(
         all_imposters, sets, fpr=fpr, confidence=confidence, scope=within, upper=upper, rule=rule
     )
     return chosen.apart_from(scores)
+
+
+def _tied_below(threshold: float, pairs: ScoredPairs) -> int:
+    """Return how many imposter pairs have the highest score below a threshold."""
+    if pairs.ranked is None:  # pragma: no cover  (a dataset has scores)
+        return 0
+    below = pairs.ranked[~pairs.genuine & (pairs.ranked < threshold)]
+    return int((below == below.max()).sum()) if len(below) else 0
 
 
 def _unlike_refused(chosen: Guarantee, comparison: StrangerComparison) -> Guarantee:
@@ -492,6 +516,11 @@ def _notes(result: ThresholdResult, model: Method | None, clusters: int | None) 
             f"{', '.join(result.exceeded)}: measured above {100 * chosen.fpr:g} %, surely. A rate"
             " of all pairs is not one of every group; --within groups finds one for every group"
         )
+    if result.tied > 1 and not chosen.refused:
+        notes.append(
+            f"{result.tied:,} imposter pairs are tied at the score just below the threshold: any"
+            " lower one passes all of them"
+        )
     if clusters is not None:
         notes.append("clusters are those of this data: of other people's images they may differ")
     if chosen.rule == "promised" and result.people_known:
@@ -509,7 +538,8 @@ def _conditions(chosen: Guarantee) -> list[str]:
     if heavy := [row.name for row in reported if row.heavy_tailed]:
         notes.append(
             f"{', '.join(heavy)}: a few people score far higher or lower than the others, so the"
-            " threshold is set as if more such people were missing from the data"
+            " threshold is set as if more such people were missing from the data; the interval of"
+            " the measured FPR allows for heavier tails still, and may reach above the promise"
         )
     kind = -math.log(1 - chosen.confidence) / fewest  # the rule of three
     notes.append(

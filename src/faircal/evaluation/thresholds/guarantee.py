@@ -100,8 +100,9 @@ class Guarantee:
     needed : tuple of DataRequirement
         What it would take to count so low a rate, of sets where that can't be done.
     rule : {"promised", "people", "measured"}
-        With ``people`` at least the share `confidence` of people have an FPR of their own of at
-        most `fpr`. Where only measured, the counted FPR is at most `fpr`, nothing is promised.
+        With ``people`` at least the share `confidence` of people have an FPR of at most `fpr`
+        against the reference people, half of those here. Where only measured, the counted FPR is
+        at most `fpr`, nothing is promised.
     """
 
     threshold: float
@@ -132,8 +133,9 @@ class Guarantee:
             tied = np.count_nonzero(below[at : at + 2] == threshold) > 1
             return between(lower if tied else max(lower, threshold - 4e-9), threshold)
 
-        partial = moved(self.told_threshold)
-        return replace(self, threshold=moved(self.threshold), told_threshold=partial)
+        rows = tuple(row._replace(own_threshold=moved(row.own_threshold)) for row in self.rows)
+        threshold, partial = moved(self.threshold), moved(self.told_threshold)
+        return replace(self, threshold=threshold, told_threshold=partial, rows=rows)
 
     @property
     def refused(self) -> tuple[GuaranteeRow, ...]:
@@ -197,7 +199,7 @@ def guarantee(
         The highest score that is possible; infinity where there is none.
     rule : {"promised", "people"}
         Of what: the FPR of all people together, by a law of how they vary, or that of each person
-        but a few, by no law (`ImposterSet.threshold_of_people`).
+        but a few against the reference people, by no law (`ImposterSet.threshold_of_people`).
 
     Examples
     --------
@@ -403,6 +405,9 @@ def _threshold_of_people(each: ImposterSet, fpr: float, risk: float) -> tuple[fl
     threshold = each.threshold_of_people(fpr, risk)
     if not math.isnan(threshold):
         return threshold, OF_PEOPLE
+    if fpr < (lowest := each.lowest_of_people):
+        pairs = f"half of people are in {1 / lowest:.0f} pairs with the reference people or fewer"
+        return math.nan, f"{REFUSED}{pairs}, which show no rate below {100 * lowest:.2g} %"
     least = 2 * math.ceil(math.log(risk) / math.log(1 - risk))
     return math.nan, f"{REFUSED}{each.sharing.people} people, expected about {least}"
 

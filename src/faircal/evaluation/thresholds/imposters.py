@@ -160,14 +160,35 @@ class ImposterSet:
         return self.threshold_with(self.allowed(rate, risk))
 
     def threshold_of_people(self, rate: float, risk: float) -> float:
-        """Return a threshold at which few people have an FPR of their own above `rate`.
+        """Return a threshold at which few people have an FPR above `rate` against the references.
 
         With a probability of 1 − `risk` these are at most the share `risk` of people to come. NaN
-        of too few people. No law is assumed. One half of the people are references, drawn evenly.
-        Each of the others is compared with them alone, so what he needs for his own counted rate is
-        independent of what the rest need, and of n such numbers the r-th smallest is exceeded by at
-        most a share q of people wherever P(Bin(n, 1 − q) < r) ≥ 1 − risk (Wilks, 1941).
+        of too few people, or pairs. No law is assumed. One half of the people are references, drawn
+        evenly. Each of the others is compared with them alone, so the threshold that a person needs
+        is independent of what the rest need, and of n such numbers the r-th smallest is exceeded by
+        at most a share q of people wherever P(Bin(n, 1 − q) < r) ≥ 1 − risk (Wilks, 1941). What is
+        bounded is the rate against these references: how often a person is mistaken for others is
+        known no better than one in as many pairs as they are in.
         """
+        scores, first, of_each = self._against_references
+        n = len(first)
+        rank = int(binom.ppf(1 - risk, n, 1 - risk)) + 1 if n else 1
+        if rank > n or rate < self.lowest_of_people:
+            return math.nan
+        # 0.07 · 100 is 7.000…001, other products are just below: rounding may cost no error.
+        errors = np.floor(rate * of_each * (1 + 1e-12)).astype(np.int64)
+        none = scores[first + errors]  # the first that must be none
+        return float(np.nextafter(np.sort(none)[rank - 1], np.inf))
+
+    @property
+    def lowest_of_people(self) -> float:
+        """The lowest rate that half of people could show against the references: one error."""
+        of_each = self._against_references[2]
+        return 1 / float(np.median(of_each)) if len(of_each) else math.nan
+
+    @cached_property
+    def _against_references(self) -> tuple[Float64, NDArray[np.intp], NDArray[np.intp]]:
+        """Scores of each other person with the references, falling; where each begins; how many."""
         people, codes = np.unique(np.concatenate([self.left, self.right]), return_inverse=True)
         reference = np.random.default_rng(0).permutation(len(people)) % 2 == 1
         left, right = np.split(codes, 2)
@@ -175,14 +196,7 @@ class ImposterSet:
         one = np.where(reference[left], right, left)[mixed]
         by_person = np.argsort(one, kind="stable")  # of each the highest score first
         first, of_each = np.unique(one[by_person], return_index=True, return_counts=True)[1:]
-        n = len(first)
-        rank = int(binom.ppf(1 - risk, n, 1 - risk)) + 1 if n else 1
-        if rank > n:
-            return math.nan
-        # 0.07 · 100 is 7.000…001, other products are just below: rounding may cost no error.
-        errors = np.floor(rate * of_each * (1 + 1e-12)).astype(np.int64)
-        none = self.scores[mixed][by_person][first + errors]  # the first that must be none
-        return float(np.nextafter(np.sort(none)[rank - 1], np.inf))
+        return self.scores[mixed][by_person], first, of_each
 
     def threshold_with(self, most: int) -> float:
         """Return the lowest threshold with at most so many errors; NaN of fewer than none.
