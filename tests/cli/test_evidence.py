@@ -19,6 +19,11 @@ from faircal.metrics import EvidenceBounds
 from faircal.metrics.intervals.dyadic import Dyads
 from faircal.production.serving.service import Service, ServiceSettings
 
+AS_CONNECTED = (
+    "nobody is identified: images that genuine pairs connect are one person, "
+    "any other is one of its own"
+)
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
@@ -97,19 +102,31 @@ def test_an_older_model_file_has_none_and_says_so(folder, run_here):
     assert card["file"]["sha256"] == file_digest(Path("m.faircal"))
 
 
-@pytest.mark.parametrize("unit", ["images", "pairs"])
-def test_where_nobody_is_identified_pairs_stand_for_people(folder, unit):
-    cal = folder[0]
-    columns = {"genuine": cal.genuine, "left": cal.pairs.left, "right": cal.pairs.right}
-    if unit == "images":
-        data = faircal.Dataset(embeddings=cal.embeddings.vectors, pairs=columns)
-    else:
-        write_csv(pa.table({"score": cal.scores, "genuine": cal.genuine}), "scores.csv")
-        data = faircal.load("scores.csv")
+def surveyed(data):
     model = faircal.Baseline().fit(data)
     faircal.survey(model, data)
-    bounds = model.about_.evidence
-    assert bounds.unit == unit
-    assert f"people are unknown: {unit} stand for them" in model.about_.evidence_note
-    if unit == "pairs":
-        assert bounds[2:4] == (cal.genuine.sum(), (~cal.genuine).sum())
+    return model.about_
+
+
+def test_where_nobody_is_identified_pairs_stand_for_people(folder):
+    cal = folder[0]
+    write_csv(pa.table({"score": cal.scores, "genuine": cal.genuine}), "scores.csv")
+    about = surveyed(faircal.load("scores.csv"))
+    assert about.evidence[2:] == (cal.genuine.sum(), (~cal.genuine).sum(), "pairs")
+    assert "people are unknown: pairs stand for them" in about.evidence_note
+
+
+def test_images_that_genuine_pairs_connect_are_one_person(folder):
+    people = np.repeat(np.arange(20), 4)
+    image = np.arange(len(people))
+    joined = image[:-1][people[:-1] == people[1:]]  # each with the next: all of a person
+    left, right = np.append(joined, image), np.append(joined + 1, np.roll(image, 7))
+    columns = {"genuine": people[left] == people[right], "left": left, "right": right}
+    vectors = folder[0].embeddings.vectors[: len(people)]
+    known, unknown = (
+        surveyed(faircal.Dataset(embeddings=vectors, pairs=columns, attributes=attributes))
+        for attributes in ({"identity": people}, None)
+    )
+    assert unknown.evidence == known.evidence._replace(unit="images")
+    told = known.evidence_note.replace("; at", f" ({AS_CONNECTED}); at")
+    assert unknown.evidence_note == told

@@ -25,7 +25,7 @@ from faircal.metrics.ranking import FloatArray, Ranking, as_probabilities, as_ra
 
 #: Log-likelihood ratios this near to a bound are at it: rounding, as by way of a probability.
 _AT_BOUND = 1e-6
-#: What the people of bounds may be: where nobody is identified, images or pairs.
+#: What the people of bounds may be: where nobody is identified, connected images or pairs.
 _UNITS = ("people", "images", "pairs")
 
 
@@ -46,8 +46,8 @@ class EvidenceBounds(NamedTuple):
     genuine, imposter : float
         Effective number of people in the pairs of each class.
     unit : str
-        What those numbers count: ``people``; where nobody is identified ``images`` or ``pairs``,
-        taken as independent.
+        What those numbers count: ``people``; where nobody is identified ``images``, of which those
+        that genuine pairs connect are one person, or ``pairs``, taken as independent.
 
     Examples
     --------

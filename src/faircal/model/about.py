@@ -125,6 +125,12 @@ def versions() -> dict[str, str]:
     return by_package
 
 
+_AS_CONNECTED = (
+    " (nobody is identified: images that genuine pairs connect are one person, "
+    "any other is one of its own)"
+)
+
+
 @dataclass(frozen=True, eq=False)
 class About:
     """What is known of a model; parts that nobody has given are None.
@@ -156,9 +162,13 @@ class About:
                 "another share go beyond what its people can show; fit it again to have them"
             )
         low, high = (f"{math.exp(abs(end)):,.3g}" for end in (of.low, of.high))
-        known = "" if of.unit == "people" else f" (people are unknown: {of.unit} stand for them)"
+        who, known = {
+            "people": ("people", ""),
+            "images": ("people", _AS_CONNECTED),
+            "pairs": ("pairs", " (people are unknown: pairs stand for them)"),
+        }[of.unit]
         return (
-            f"evidence is bounded by what {of.imposter:.0f} {of.unit} in imposter pairs and "
+            f"evidence is bounded by what {of.imposter:.0f} {who} in imposter pairs and "
             f"{of.genuine:.0f} in genuine ones (effective numbers) can show: {high} to 1 for one "
             f"person, {low} to 1 against{known}; at a bound it is at least that"
         )
