@@ -29,8 +29,7 @@ given*: of these, the share whose true FPR is above α; *at most*: 5 % and what 
 hundred studies would exceed it). *Of all*: broken of all draws. *× α then*: how many times α the
 true rate is where the promise is broken, on average. *True / α*: how careful promises are on
 average. *Covered*: how often the 95 % interval of the FPR at a fixed threshold, of the true rate α,
-holds it; {LEAST:g} % are wanted. *By people*: draws in which `--rule people` gives a threshold, and
-the true FPR there over α; its promise is about people and needs no law.
+holds it; {LEAST:g} % are wanted, less what chance takes off.
 
 The crowds were chosen to break promises, and written apart from the rule. Unless it says otherwise
 a score is the effects of both people (normal, variance 0.15 each), of the couple (0.2) and chance
@@ -75,7 +74,6 @@ def cell(spec: Spec, seed: int) -> dict[str, Any]:
 def _judged(crowd: Crowd | Known, imposters: ImposterSet, rate: float) -> dict[str, Any]:
     """Return what came of one draw at one rate: the true rate is in units of the wanted one."""
     made = guarantee(imposters, fpr=rate, confidence=1 - RISK, upper=np.inf)
-    of_people = guarantee(imposters, fpr=rate, confidence=1 - RISK, upper=np.inf, rule="people")
     at = crowd.threshold(rate)
     low, high = imposters.dependence.interval(imposters.errors(at) / len(imposters.scores), 0.95)
     return {
@@ -83,7 +81,6 @@ def _judged(crowd: Crowd | Known, imposters: ImposterSet, rate: float) -> dict[s
         "extrapolated": len(made.extrapolated),
         "covered": low <= crowd.fpr(at) <= high,
         "width": (high - low) / rate,
-        "people": crowd.fpr(of_people.threshold) / rate,
     }
 
 
@@ -93,11 +90,9 @@ def add(
     extrapolated: int,
     covered: bool,
     width: float,
-    people: float,
 ) -> None:
     """Count a draw; a true rate of NaN is no promise."""
     given, broken = bool(np.isfinite(true)), bool(true > 1)
-    by_people = bool(np.isfinite(people))
     for name, value in (
         ("draws", 1),
         ("given", given),
@@ -107,8 +102,6 @@ def add(
         ("of_rate", true if given else 0.0),
         ("covered", covered),
         ("width", width),
-        ("by_people", by_people),
-        ("people_of_rate", people if by_people else 0.0),
     ):
         tally[name] = round(tally.get(name, 0) + float(value), 6)
 
@@ -177,7 +170,7 @@ def section(kept: Sequence[Kept]) -> str:
 
 
 def _table(some: Iterable[Line]) -> str:
-    header = ["crowd", "people", "α", "draws", *_HEADER, "covered", "by people", "true / α", "bar"]
+    header = ["crowd", "people", "α", "draws", *_HEADER, "covered", "bar"]
     return table(header, _rows(some))
 
 
@@ -195,8 +188,6 @@ def _rows(some: Iterable[Line]) -> Iterator[list[str]]:
             number(line.share("times", "broken"), 1),
             number(line.share("of_rate", "given")),
             number(100 * covered, 1),
-            number(100 * line.share("by_people"), 1),
-            number(line.share("people_of_rate", "by_people")),
             ", ".join(line.verdicts) or "ok",
         ]
 

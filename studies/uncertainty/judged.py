@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from faircal.evaluation.thresholds import ImposterSet, guarantee
 from studies.uncertainty.guarantee import LEAST, RISK, Line, lines
@@ -25,7 +24,7 @@ _ASKED = 0.001
 _ERRORS, _NEARLY_ALL = 10, 0.95
 _HEADER = [
     *("people", "α", "draws", "given", "extrapolated", "broken of given", "at most", "of all"),
-    *("× α then", "true / α", "covered", "by people", "broken", "people above α", "bar"),
+    *("× α then", "true / α", "covered", "by people", "above 5 %", "people above α", "bar"),
 ]
 
 
@@ -148,19 +147,9 @@ def count(
         tally[name] = round(tally.get(name, 0) + float(value), 6)
 
 
-def _most(given: float) -> float:
-    return float(binom.ppf(0.99, given, RISK))
-
-
-def verdicts(line: Line) -> list[str]:
-    """Return what is wrong; nothing if all is well."""
-    by_people = line.of["people_broken"] > _most(line.of["by_people"])
-    return [*line.verdicts, *(["by people: broken too often"] if by_people else [])]
-
-
 def judged(kept: Sequence[Kept], what: str) -> str:
     """Return how many settings fail, and a table in which these come first."""
-    every = sorted(lines(kept), key=lambda line: not verdicts(line))
+    every = sorted(lines(kept), key=lambda line: not line.verdicts)
     given, broken, by_people, people_broken = (
         int(sum(line.of[name] for line in every))
         for name in ("given", "broken", "by_people", "people_broken")
@@ -170,11 +159,13 @@ def judged(kept: Sequence[Kept], what: str) -> str:
     covered = [100 * line.share("covered") for line in every if line.rate >= _ASKED]
     below = sum(share < LEAST for share in covered)
     summary = (
-        f"Something fails in {sum(map(bool, map(verdicts, every)))} of {len(every)} settings. "
+        f"Something fails in {sum(bool(line.verdicts) for line in every)} of {len(every)} "
+        "settings. "
         f"Of {given:,} promises given {broken:,} were broken; in {often} settings that is too "
         f"often. Intervals cover less than {LEAST:g} % in {below} settings, in {low} of them "
         f"beyond chance; the lowest covers {number(min(covered), 1)} %. "
-        f"Of {by_people:,} promises by people {people_broken:,} were broken."
+        f"Read as of everybody, which they are not, {people_broken:,} of {by_people:,} promises "
+        "by people would be broken."
     )
     return f"{summary}\n\n{table([what, *_HEADER], map(_row, every))}"
 
@@ -198,5 +189,5 @@ def _row(line: Line) -> list[str]:
         share("by_people", "asked"),
         share("people_broken", "by_people"),
         share("people_above", "by_people", 2),
-        ", ".join(verdicts(line)) or "ok",
+        ", ".join(line.verdicts) or "ok",
     ]

@@ -30,8 +30,8 @@ person in ten looks very much like three others in a thousand. *All*: all of the
 truth are {_MANY:,} other people, by all of their pairs; its error makes variances up to 4 % larger.
 Columns are as above.
 
-Promises by people count each person's errors against half of those drawn. Who looks like a few in
-a thousand may meet none of them there. His own FPR may then be above α where no error is counted.
+Promises by people are about errors against half of those drawn. Who looks like a few in a thousand
+may meet none of them there, and have more errors against everybody.
 """
 Float32 = NDArray[np.float32]
 

@@ -27,9 +27,11 @@ _ABOUT = """\
 Some people of *Labeled Faces in the Wild* are drawn, with all pairs of their images. All people who
 were not drawn are the truth, by all of their own pairs. *Everybody*: pairs of any two people. *In
 groups*: both are of one gender and ethnicity. *3 images*: nobody has more; else one person has up
-to 530. *White M*: people of this group alone. A promise by people is broken where more than 5 % of
-the others have an FPR of their own above α. Their mean share is *people above α*. It is not told
-where single people have too few pairs. The other columns are those of the first section.
+to 530. *White M*: people of this group alone. *By people*: how often `--rule people` gives a
+threshold. It promises α of each but 5 % of people against the reference people, half of those
+drawn. *Above 5 %*: how often, against everybody, more people than that are above α. Their mean
+share is *people above α*. Both are left out where single people have too few pairs. The other
+columns are those of the first section.
 
 Some few are drawn out of a finite many, so the truth has an error too. It makes variances larger by
 the share of those drawn in the others, by 1 to 7 %. So coverage comes out a little low. All draws

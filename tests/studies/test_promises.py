@@ -21,28 +21,27 @@ def test_promises_are_counted_of_those_given():
     tally: dict[str, float] = {}
     nothing = float("nan")
     for true, extrapolated in ((0.9, 0), (1.5, 1), (2.5, 0), (nothing, 1)):
-        guarantee.add(tally, true, extrapolated, covered=true < 2, width=0.5, people=nothing)
+        guarantee.add(tally, true, extrapolated, covered=true < 2, width=0.5)
     assert tally == {
         "draws": 4, "given": 3, "extrapolated": 1, "broken": 2, "times": 4.0, "of_rate": 4.9,
-        "covered": 2, "width": 2.0, "by_people": 0, "people_of_rate": 0,
+        "covered": 2, "width": 2.0,
     }  # fmt: skip
     line = guarantee.Line("normal", 60, 0.01, tally)
     assert line.share("broken", "given") == pytest.approx(2 / 3)
     assert line.share("times", "broken") == 2
-    assert np.isnan(line.share("people_of_rate", "by_people"))
 
 
 @pytest.mark.parametrize(("broken", "covered"), [(3, 930), (11, 930), (3, 890)])
 def test_the_page_says_first_where_it_fails(broken, covered):
     names = ("draws", "given", "extrapolated", "broken", "times", "of_rate", "covered", "width")
     values = (1000, 90, 0, broken, 1.5 * broken, 45.0, covered, 1000.0)
-    tally = {**dict(zip(names, values, strict=True)), "by_people": 0, "people_of_rate": 0}
+    tally = dict(zip(names, values, strict=True))
     spec = {"crowd": "normal", "people": 60}
     text = page({"guarantee": [Kept(spec, 0, {"0.01": tally})]}, {})
     fails = broken == 11 or covered == 890
     verdict = "broken too often" if broken == 11 else "covers too little" if fails else "ok"
     shown = f"| 1,000 | 9.0 | 0.0 | {100 * broken / 90:.1f} | 11.1 | {broken / 10:.1f} | 1.5 | 0.50"
-    assert f"{shown} | {covered / 10:.1f} | 0.0 | – | {verdict} |" in text
+    assert f"{shown} | {covered / 10:.1f} | {verdict} |" in text
     assert text.index(f"In {int(fails)} of 1 settings") < text.index("All of it")
 
 
