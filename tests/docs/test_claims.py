@@ -58,5 +58,6 @@ def test_cells_of_outputs_above_and_extremes(tmp_path):
     shown = f"```sh\nx\n```\n\n```text\n{table} B         30   0.7 (0.3 to 1.9)\n```\n\n"
     said = "FPR of B<!-- = above; B: FPR & interval --> 0.7, interval 0.3 to 2; "
     path = tmp_path / "page.md"
-    path.write_text(f"{shown}{said}most FPR<!-- = above: max FPR --> 0.70 %.\n")
+    said += "most FPR<!-- = above: max FPR --> 0.70 %, least<!-- = above: min FPR --> 0.5, "
+    path.write_text(f"{shown}{said}settings<!-- = above; B: rows & rows --> 1 and 1.\n")
     assert not [*claims.problems(Page.read(path))]

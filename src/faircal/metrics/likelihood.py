@@ -151,7 +151,8 @@ def log_likelihood_ratio(
     calibrated_at : float
         The share of genuine pairs that `probability` holds for, in (0, 1).
     bounds : EvidenceBounds, optional
-        How far they may go: those of the model (``model.about_.evidence``).
+        How far they may go: those of the model (``model.about_.evidence``; None where neither
+        ``faircal fit`` nor `survey` measured them, and then ratios go beyond what people show).
 
     Returns
     -------
@@ -160,8 +161,14 @@ def log_likelihood_ratio(
 
     Examples
     --------
-    >>> log_likelihood_ratio([0.0, 0.1, 0.5, 1.0], calibrated_at=0.1).round(2)
-    array([-33.85,   0.  ,   2.2 ,  38.24])
+    >>> bounds = EvidenceBounds(-4.1, 4.2, genuine=70.0, imposter=60.0)
+    >>> log_likelihood_ratio([0.0, 0.1, 0.5, 1.0], calibrated_at=0.1, bounds=bounds).round(2)
+    array([-4.1,  0. ,  2.2,  4.2])
+
+    Without bounds a certain pair has more than any people can show:
+
+    >>> log_likelihood_ratio([0.0, 1.0], calibrated_at=0.1).round(2)
+    array([-33.85,  38.24])
     """
     share = _share(calibrated_at, "calibrated_at")
     p = np.asarray(probability, dtype=np.float64)
