@@ -49,6 +49,17 @@ def audit(table, tmp_path, run_here):
 SMALL = {"A": (400, 300), "B": (400, 300), "few": (5, 5)}
 
 
+def test_without_strangers_it_is_not_for_lack_of_data(audit):
+    done, out = audit({"A": (0, 300), "B": (0, 300)})
+    assert "error rates at no threshold" in done.out
+    assert "not enough" not in done.out
+    assert "no error rate is shown here. Those at global FNRs are in audit.json." in done.out
+    points = json.loads((out / "audit.json").read_text())["operating_points"]
+    at = {point["condition"]: point["overall"]["fnr"] for point in points}
+    assert at["global_fpr=0.01"]["reason"] == "undefined: no threshold could be set"
+    assert (at["global_fnr=0.01"]["errors"], at["global_fnr=0.01"]["enough"]) == (6, True)
+
+
 def test_the_table_says_not_enough_data(audit):
     done, _ = audit(SMALL, "--threshold", "0.3")
     (line,) = [text for text in done.out.splitlines() if text.strip().startswith("few ")]
@@ -157,7 +168,7 @@ def test_the_threshold_that_is_printed_counts_what_was_printed(decimals, tmp_pat
         for metric in ("fpr", "fnr"):
             for what in ("errors", "trials", "value"):
                 assert of[metric][what] == other[metric][what]
-            assert of[metric]["errors"] % 1 == 0
+            assert type(of[metric]["errors"]) is type(of[metric]["trials"]) is int
     words = ["--score-range", "0,100", "--feature", "score", "--fpr", "0.01", "--rule", "measured"]
     done = run_here(["threshold", str(table), *words])
     assert done.out.splitlines()[-1] == f"threshold: {float(at)!r}"

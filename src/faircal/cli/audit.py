@@ -198,7 +198,7 @@ def _show_rates(measured: VariantResults, condition: str) -> None:
         cells += map(str, pairs.get(group, (NONE, NONE)))
         for name, under in metrics.values():
             result = measured.result(name, group, under)
-            few = result.withheld and result.trials > 0
+            few = NOT_ENOUGH in result.withheld
             cells += (
                 [percent(result.value), percent(result.low, result.high)]
                 if result.reportable

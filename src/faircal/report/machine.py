@@ -28,8 +28,9 @@ are fractions. What is undefined or withheld is null, never NaN.
         `fnr` has ``value``, ``low``, ``high``, ``errors``, ``trials``, ``enough`` and ``reason``.
         Without enough data (`faircal.metrics.intervals.sufficient_data`) `enough` is false,
         `reason` a sentence, and value, low and high are null; ``results.csv`` keeps the raw
-        numbers. The others have ``value``, ``low``, ``high``, ``trials``, ``enough`` and
-        ``reason``.
+        numbers. `errors` and `trials` are integers; `errors` is null where no
+        threshold could be set. The others have ``value``, ``low``, ``high``, ``trials``, ``enough``
+        and ``reason``.
         `fpr` is null at a global false-negative rate, where it is not measured.
     ``over_groups``
         An object from measures over groups (``fpr_gap``, ``fpr_max_min``, ``fdr``, ``garbe``, …,
@@ -206,8 +207,13 @@ def _value(result: Result) -> dict[str, Any]:
         "value": result.value if shown else None,
         "low": result.low if shown else None,
         "high": result.high if shown else None,
-        "errors": result.errors,
-        "trials": result.trials,
+        "errors": _whole(result.errors),
+        "trials": _whole(result.trials),
         "enough": shown,
         "reason": result.withheld or None,
     }
+
+
+def _whole(count: float) -> float:
+    """Return a count as an integer where it is one; audits of today only have such."""
+    return int(count) if count.is_integer() else count
