@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from faircal import audit
 from faircal.metrics import ece, ks
 from faircal.metrics.intervals.calibration_error import BinnedCurve
 from faircal.metrics.intervals.dyadic import IdentifiedPairs
@@ -97,3 +98,10 @@ def test_a_genuine_pair_below_all_imposters_does_not_blow_up_the_upper_end(floor
     for metric in ("ks", "ece"):
         low, high = curve.interval(metric, 0.95)
         assert 0 < low < curve.estimates[metric] < high < 2 * curve.estimates[metric]
+
+
+def test_a_sum_that_does_not_vary_is_no_root_of_a_number_below_0():
+    """Two probabilities that tell all labels: rounding takes the variance below 0."""
+    genuine = np.arange(700) >= 400
+    measured = audit(genuine=genuine, probability=0.2 + 0.6 * genuine)
+    assert measured.interval("ece") == pytest.approx((measured.value("ece"),) * 2, rel=1e-6)

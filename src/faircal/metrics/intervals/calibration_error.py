@@ -7,6 +7,8 @@ absolute values, ten bins put together, add up to the ECE.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import ndtri, stdtrit
@@ -109,7 +111,7 @@ class BinnedCurve:
         towards, mass = vector, float(self.mass.sum())
         for _ in range(_ROUNDS):
             signs = np.where(towards >= 0, 1.0, -1.0)
-            size = float(np.sqrt(signs @ covariance @ signs))
+            size = math.sqrt(max(float(signs @ covariance @ signs), 0.0))  # 0 may be rounded below
             if size == 0:
                 break
             best = max(best, float(signs @ vector + _reach(np.array(z * size), np.array(mass), z)))
