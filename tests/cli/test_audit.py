@@ -60,6 +60,15 @@ def test_without_strangers_it_is_not_for_lack_of_data(audit):
     assert (at["global_fnr=0.01"]["errors"], at["global_fnr=0.01"]["enough"]) == (6, True)
 
 
+def test_cllr_of_a_table_says_which_share_of_genuine_pairs_it_takes(audit):
+    said = "take the share of genuine pairs here, 42.9 %, for the one that the probabilities hold"
+    done, out = audit({"A": (400, 300)}, probability=lambda i, _: 0.2 + 0.6 * (i >= 400))
+    assert done.err.count(said) == 1
+    assert sum(said in note for note in json.loads((out / "run.json").read_text())["notes"]) == 1
+    # Of scores alone no Cllr is measured.
+    assert "share of genuine pairs" not in audit({"A": (400, 300)})[0].err
+
+
 def test_the_table_says_not_enough_data(audit):
     done, _ = audit(SMALL, "--threshold", "0.3")
     (line,) = [text for text in done.out.splitlines() if text.strip().startswith("few ")]

@@ -429,6 +429,8 @@ def audit_parts(
                 shares = joined.groups.shares()
     notes += one_class_note(*audits[0].trials[GLOBAL])
     notes += unknown_note(attribute or "", shares.get("unknown_pairs", 0), shares["pairs"])
+    if how["calibrated_at"] is None:
+        notes += _share_note(audits[0])
     if counts:
         width = (plan.score_range[1] - plan.score_range[0]) / plan.n_bins
         notes.append(
@@ -448,6 +450,20 @@ def one_class_note(genuine: int, imposter: int) -> list[str]:
         there, of, missing = "imposters", "FNR, TPR", "genuine"
     need = f"{of}, AUROC and Cllr need {missing} pairs and are not measured; add some"
     return [f"all {genuine + imposter} pairs are {there}: {need}"]
+
+
+def _share_note(audited: Audit) -> list[str]:
+    """Say which share of genuine pairs probabilities are taken to hold for, where nobody knows."""
+    if not any(row.metric == "cllr" and row.value == row.value for row in audited.measures):
+        return []
+    genuine, imposter = audited.trials[GLOBAL]
+    share = f"{100 * genuine / (genuine + imposter):.3g} %"
+    note = (
+        f"Cllr and bounds on evidence take the share of genuine pairs here, {share}, for the one "
+        "that the probabilities hold for; where that is another they are wrong, and --model MODEL "
+        "tells it"
+    )
+    return [note]
 
 
 class AuditCheckpoint:
