@@ -196,6 +196,7 @@ def test_more_images_than_the_regression_takes(small):
     model = FALCON(max_images=50).fit(calibration)
     assert model.images_.shape == (50, 16)
     assert model.diagnostics_.notes == ["learnt from 50 of 192 images (max_images)"]
+    assert model.diagnostics_.choices == model.diagnostics_.notes
     whole = FALCON().fit(calibration).decision_scores(test)
     assert np.corrcoef(model.decision_scores(test), whole)[0, 1] > 0.9
 

@@ -113,7 +113,8 @@ class FALCON(NormalizingMethod):
         if len(unit) > self.max_images:
             rng = np.random.default_rng(self.random_state)
             rows = np.sort(rng.choice(len(unit), self.max_images, replace=False))
-            self.diagnostics_.note(f"learnt from {len(rows)} of {len(unit)} images (max_images)")
+            taken = f"learnt from {len(rows)} of {len(unit)} images (max_images)"
+            self.diagnostics_.note(taken, choice=True)
         thresholds = image_thresholds(unit, person, rows, self.target_fpr)
         gram = self._gram(unit[rows], unit[rows])
         gram[np.diag_indices_from(gram)] += self.ridge
