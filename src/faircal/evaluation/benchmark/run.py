@@ -269,7 +269,8 @@ def _collect(data: Dataset, plan: Plan, parts: Parts, record: Mapping[str, Any])
                 "calibrator": cell.calibrator,
                 "clusters": cell.clusters,
                 "fold": cell.fold,
-                **{key: part[key] for key in ("seconds", "figures", "notes", "choices")},
+                **{key: part[key] for key in ("seconds", "figures", "notes")},
+                "choices": part.get("choices", []),  # cells of earlier versions have none
             }
         )
     summed = summarise(rows, lambda attribute: _people_behind(record, attribute))
