@@ -249,13 +249,12 @@ def _harmed(tally: Tally) -> str:
     """Name groups whose rate is above 1 % and 1.5 times Baseline's where the cohort lacks them."""
     named = []
     for at in _left_out(tally):
-        if at.data in REAL:
-            group = at.cohort.removeprefix(_WITHOUT)
-            base = tally.by_group(at.reference, "baseline", 0)[group]
-            rate = tally.by_group(at, "cohort", 0)[group]
-            if rate > max(1.5 * base, 1.0):
-                how = f"{number(rate, 1)} instead of {number(base, 1)} %"
-                named.append(f"{_spelled(group)} (`{at.data}`, {how})")
+        group = at.cohort.removeprefix(_WITHOUT)
+        base = tally.by_group(at.reference, "baseline", 0)[group]
+        rate = tally.by_group(at, "cohort", 0)[group]
+        if rate > max(1.5 * base, 1.0):
+            how = f"{number(rate, 1)} instead of {number(base, 1)} %"
+            named.append(f"{_spelled(group)} (`{at.data}`, {how})")
     return ", ".join(named) or "nobody"
 
 

@@ -50,8 +50,8 @@ more than is tolerated. It tells of a calibration on too few people, not of a ch
 dominating*, somebody else dominates those 1,000.
 
 Why labels alarm: a label counts with one of its two people. Told images or nobody, labels count as
-independent. That people of calibration are a sample, too, is left out. `monitor` does not say so:
-its note on unknown people is about pairs. Audit first when labels of few people raise an alarm.
+independent. That people of calibration are a sample, too, is left out. `monitor` says so where
+it does not know the people. Audit first when labels of few people raise an alarm.
 
 Why scores alarm with few people: their variance is estimated from few, and comes out too small by
 chance. `monitor` says *too few people* only below six effective ones.

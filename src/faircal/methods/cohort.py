@@ -17,6 +17,7 @@ from faircal.compute import Engine
 from faircal.compute.gaussians import mixture_shares
 from faircal.compute.threads import each, one_blas_thread
 from faircal.data import Dataset
+from faircal.data.cohort import FEW
 from faircal.methods.base import Claims, Method, Needs, Output, check_truth
 from faircal.methods.inputs import Float64, ImageValues, Inputs, Space, declared
 from faircal.methods.likeness import CohortImages, Likeness, cosines_of
@@ -138,6 +139,12 @@ class CohortFairCal(Method):
         taken = f"the {kind} map is taken, of {', '.join(KINDS)}: {why}"
         self.diagnostics_.note(taken, choice=True)
         self.diagnostics_.notes.extend(_unrepresented(own.values[:, -1], "calibration images"))
+        if kind != "plain" and (few := int((images.sizes < FEW).sum())):
+            self.diagnostics_.note(
+                f"warning: {few} of {len(images.sizes)} groups of the cohort have fewer than {FEW} "
+                f"people (the smallest {images.sizes.min()}), so little is known of who looks like "
+                "them, and probabilities may be worse than Baseline's; add people"
+            )
 
     def _pairs(
         self, inputs: Inputs, own: _OwnImages, images: CohortImages, rng: np.random.Generator
