@@ -125,7 +125,7 @@ class FairCal(ClusterMethod):
         # A pair is in two sets unless both of its images are of one cluster.
         within = 2 * pairs - sum(of_sets)
         # At random, n_k / n = 1 − (1 − p_k)² of all pairs have an image in cluster k.
-        share = 1 - np.sqrt(1 - np.array(of_sets) / max(pairs, 1.0))
+        share = 1 - np.sqrt(np.maximum(1 - np.array(of_sets) / max(pairs, 1.0), 0.0))
         by_chance = pairs * float(np.square(share).sum()) / max(float(share.sum()) ** 2, 1e-12)
         if self.n_clusters < _LEAST_CLUSTERS or by_chance < _BY_CHANCE:
             return
