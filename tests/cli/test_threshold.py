@@ -141,6 +141,7 @@ def test_without_people_there_is_no_promise_that_does_not_say_so(tmp_path, run_h
     assert threshold.startswith("threshold: ")
     found = json.loads(run_here([*words, "--assume-independent", "--json"]).out)
     assert found["assumption"] == "assuming that no two pairs share a person"
+    assert found["promise"] == promise
     assert not found["people_known"]
     # Their number would be that of the pairs.
     assert {row["effective_people"] for row in found["rows"]} == {None}

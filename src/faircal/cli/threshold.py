@@ -170,7 +170,8 @@ def command(
     notes(result.notes)
     if as_json:
         notes(result.resolution())
-        print_json(result.as_json())
+        promise = None if result.chosen.refused else _conclusion(result)[-2]
+        print_json({**result.as_json(), "promise": promise})
     else:
         _show(result, attribute or result.data.default_attribute or "pairs")
     return REFUSED if result.chosen.refused else 0
