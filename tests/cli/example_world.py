@@ -182,11 +182,12 @@ def write_scores(path, n=12_000, low=-1.0, high=1.0):
     genuine = rng.random(n) < 0.3
     cosine = np.clip(rng.normal(np.where(genuine, 0.7, 0.05), 0.12), -1, 1)
     groups = rng.choice(["Asian", "Black", "White"], n)
+    left = np.arange(n) - (np.arange(n) % 20 == 1)  # some people are in two pairs
     table = {
         "genuine": genuine.astype(int),
         "score": low + (high - low) * (cosine + 1) / 2,
-        "left_identity": np.arange(n),
-        "right_identity": np.where(genuine, 0, n) + np.arange(n),
+        "left_identity": left,
+        "right_identity": np.where(genuine, left, n + np.arange(n)),
         "left_ethnicity": groups,
         "right_ethnicity": groups,
     }

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from faircal._base.errors import DataError
 from faircal._base.jobs import Progress
@@ -139,8 +138,10 @@ def check_direction(data: Dataset) -> list[str]:
         "reversed, or the score is a distance: give its negative"
     )
     # Mann and Whitney's U, by normal law; that pairs share people makes it less sure.
-    below_half = n.prod() / 2 + n[0] * (n[0] + 1) / 2 - rankdata(scores)[genuine].sum()
-    sure = below_half > _SURE * math.sqrt(n.prod() * (n.sum() + 1) / 12)
+    imposters, right = np.sort(scores[~genuine]), 0.0
+    for side in ("left", "right"):  # of equal scores half count
+        right += float(np.searchsorted(imposters, scores[genuine], side).sum()) / 2
+    sure = n.prod() / 2 - right > _SURE * math.sqrt(n.prod() * (n.sum() + 1) / 12)
     if sure and (data.people is None or data.people.unknown.all()):
         raise DataError(f"{text}, or correct the labels; identities would tell which labels hold")
     return [text]
