@@ -149,9 +149,8 @@ def command(
     the exit code is 1. Both are model-based: how much people vary follows a law, estimated from
     those of DATA. --rule people assumes none and is about people, not pairs: of people to come, at
     most the share 1 - CONFIDENCE has an FPR above --fpr against the reference people, who are half
-    of those in DATA. --rule measured takes the
-    threshold at which the counted FPR of all pairs is --fpr, as papers do, and promises nothing.
-    'faircal plan' says how many people a rate takes.
+    of those in DATA. --rule measured takes the threshold at which the counted FPR of all pairs is
+    --fpr, as papers do, and promises nothing. 'faircal plan' says how many people a rate takes.
     """
     from faircal._base.errors import ParameterError
     from faircal.evaluation.thresholds.finding import find_threshold

@@ -23,12 +23,12 @@ MOST_COUNTED = 50
 MOST_WRONG = 0.01
 #: Standard errors from which on scores are surely the wrong way round.
 _SURE = 10.0
+_LABEL_OR_IDENTITY = "correct the label or the identity (a person's, not an image's)"
 #: Kinds of pairs that are wrong whatever the images show, each with its remedy.
 REMEDIES = {
     (_SELF := "pairs of an image with itself"): "remove them: their score says nothing",
-    (_APART := "genuine pairs of two different identities"): "correct the label or the identity "
-    "(a person's, not an image's)",
-    (_ONE := "imposter pairs of one identity"): "correct the label or the identity",
+    (_APART := "genuine pairs of two different identities"): _LABEL_OR_IDENTITY,
+    (_ONE := "imposter pairs of one identity"): _LABEL_OR_IDENTITY,
     (_BOTH := "pairs labelled both genuine and imposter"): "correct the label",
 }
 

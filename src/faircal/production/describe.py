@@ -12,7 +12,6 @@ import numpy as np
 
 from faircal._base.errors import NotFittedError, ParameterError
 from faircal._base.jobs import Progress, silent
-from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.data import ClassifierRows, Cohort, PairParts
 from faircal.data.summary import MOST_COUNTED, AttributeCounts, DataSummary
 from faircal.methods import Method
@@ -197,8 +196,9 @@ def limits_of_pairs(
 def _of_classes(model: Method, counts: Mapping[str, int | None]) -> Iterator[str]:
     """Say what share of genuine pairs probabilities are for, and what imposters can show."""
     pairs, imposters = counts["pairs"] or 0, counts["imposters"] or 0
-    share = model.diagnostics_.figures.get(SHARE_FIGURE, (pairs - imposters) / max(pairs, 1))
-    as_there = ", as in calibration" if share == (pairs - imposters) / max(pairs, 1) else ""
+    counted = (pairs - imposters) / max(pairs, 1)
+    share = counted if model.calibrated_at is None else model.calibrated_at
+    as_there = ", as in calibration" if share == counted else ""
     yield (
         f"Probabilities hold where {_percent(share)} of the pairs are genuine{as_there}; "
         "where the share is another, they must be moved to it (--prior)."

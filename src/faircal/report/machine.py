@@ -28,9 +28,8 @@ are fractions. What is undefined or withheld is null, never NaN.
         `fnr` has ``value``, ``low``, ``high``, ``errors``, ``trials``, ``enough`` and ``reason``.
         Without enough data (`faircal.metrics.intervals.sufficient_data`) `enough` is false,
         `reason` a sentence, and value, low and high are null; ``results.csv`` keeps the raw
-        numbers. `errors` and `trials` are integers; `errors` is null where no
-        threshold could be set. The others have ``value``, ``low``, ``high``, ``trials``, ``enough``
-        and ``reason``.
+        numbers. `errors` and `trials` are integers; `errors` is null where no threshold could be
+        set. The others have ``value``, ``low``, ``high``, ``trials``, ``enough`` and ``reason``.
         `fpr` is null at a global false-negative rate, where it is not measured.
     ``over_groups``
         An object from measures over groups (``fpr_gap``, ``fpr_max_min``, ``fdr``, ``garbe``, …,

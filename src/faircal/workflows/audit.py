@@ -13,7 +13,6 @@ from faircal._base.checkpoints import check_checkpoint, resumable
 from faircal._base.errors import ParameterError
 from faircal._base.files import check_output, file_digest, output_folder
 from faircal._base.jobs import Job, Progress, silent, step
-from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.data import Cohort, Dataset, PairFiles, PairStream
 from faircal.data.pair_files import fold_named
 from faircal.evaluation.audit import Audit, audit_parts, files_digest
@@ -303,7 +302,7 @@ def _write(out: Path, result: AuditResult, request: AuditRequest, wall_time: flo
         "rates": list(request.rates),
         "label_noise": request.label_noise,
     }
-    share = request.model and request.model.diagnostics_.figures.get(SHARE_FIGURE)
+    share = request.model and request.model.calibrated_at
     of_feature = ((audit.feature, audit.evidence(share)) for audit in audits)
     evidence = {
         name: {**measured[0]._asdict(), "calibrated_at": measured[1]}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from faircal._base.errors import DataError, FairCalError, ParameterError
 from faircal._base.files import check_output
 from faircal._base.jobs import Progress, silent, step
-from faircal.calibrators.prior import SHARE_FIGURE, check_share
+from faircal.calibrators.prior import check_share
 from faircal.data import Cohort, Dataset, PairFiles
 from faircal.data.columns import UNKNOWN
 from faircal.data.pair_files import check_one_feature, fold_named
@@ -478,7 +478,7 @@ def _meaning(
     at: float, pairs: ScoredPairs, model: Method, prior: float | None
 ) -> ThresholdMeaning | None:
     """Return what a threshold is as a probability and as a likelihood ratio."""
-    if prior is None and SHARE_FIGURE not in model.diagnostics_.figures:
+    if prior is None and model.calibrated_at is None:
         return None  # an old model, and nobody needs to know
     share = fitted_share(model)
     if math.isnan(at) or pairs.score is None or pairs.probability is None:

@@ -19,7 +19,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from faircal._base.errors import NotFittedError
-from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.compute import CPU, Engine
 from faircal.data import Dataset, Embeddings, Groups, PairParts, PairStream
 from faircal.data.types import Pairs, people_of
@@ -141,7 +140,7 @@ def _with_imposters(data: PairParts, seed: int) -> PairParts:
 
 def _evidence(model: Method, taken: CalibrationPairs) -> EvidenceBounds | None:
     """Return how far likelihood ratios may go; None where no share of genuine pairs is known."""
-    share = model.diagnostics_.figures.get(SHARE_FIGURE)
+    share = model.calibrated_at
     if share is None or taken.genuine.all():
         return None
     genuine, people = taken.genuine, taken.people

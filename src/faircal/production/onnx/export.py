@@ -22,7 +22,7 @@ from faircal._base.errors import (
 from faircal._base.files import atomic_path, check_output, existing, file_digest
 from faircal._base.registry import short
 from faircal._version import __version__
-from faircal.calibrators.prior import SHARE_FIGURE, check_share
+from faircal.calibrators.prior import check_share
 from faircal.data import Embeddings, Groups
 from faircal.data.dataset import COSINE_RANGE
 from faircal.methods import Method, load_method
@@ -131,7 +131,7 @@ def export_onnx(
     pairs = PairInputs(graph, space and space.dimension, space is None or space.normalize)
     result = build(model, pairs)
     share = None
-    if SHARE_FIGURE in model.diagnostics_.figures or prior is not None:
+    if model.calibrated_at is not None or prior is not None:
         share = fitted_share(model, "prior")
     else:
         notes.append(

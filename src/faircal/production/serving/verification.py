@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from faircal._base.errors import DataError, ModelFileError, ParameterError
-from faircal.calibrators.prior import SHARE_FIGURE
 from faircal.data import Embeddings, Groups
 from faircal.data.columns import UNKNOWN
 from faircal.methods import Method
@@ -59,7 +58,7 @@ class ModelInUse:
                 f"{path}: expected a model of pairs, found one of a classifier; "
                 "fit one with 'faircal fit'"
             )
-        if SHARE_FIGURE not in model.diagnostics_.figures:
+        if model.calibrated_at is None:
             raise ModelFileError(
                 f"{path}: does not say at which share of genuine pairs it was fitted, "
                 "as older ones don't; fit it again"
